@@ -1,0 +1,6 @@
+//! The disk: the only folder whose code touches it.
+
+pub mod identity;
+pub mod open;
+mod resolve;
+pub mod roots;

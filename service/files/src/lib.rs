@@ -1,0 +1,54 @@
+//! The engine of filectx: its verbs on files, for the service and for a client in process.
+//!
+//! Synchronous, without HTTP and without a log: it returns. Algorithms (`bytes/`, `image/`) know bytes, verbs
+//! (`read.rs`, ...) know the contract's nouns, effects (`disk/`) touch the disk.
+
+mod cancel;
+pub mod disk;
+mod error;
+
+use std::path::PathBuf;
+
+use filectx_openapi::Limits;
+
+pub use cancel::{Cancel, CancelOnDrop};
+pub use disk::roots::{FenceConfig, FenceError, Fences, Located, Unlocated};
+pub use error::{Error, escaped};
+
+/// The engine: its fences and limits. Everything it needs comes in here; share it in an `Arc`.
+#[derive(Debug)]
+pub struct Files {
+    fences: Fences,
+    limits: Limits,
+}
+
+impl Files {
+    /// An engine within these fences and limits.
+    pub fn new(fences: &FenceConfig, limits: Limits) -> Result<Self, FenceError> {
+        Ok(Self { fences: Fences::new(fences)?, limits })
+    }
+
+    /// The fences in force.
+    pub fn fences(&self) -> &Fences {
+        &self.fences
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// The home of this process's user: `HOME`, else what `/etc/passwd` says (a static binary has no other way), else `/`.
+pub fn home_directory() -> PathBuf {
+    if let Some(home) = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()) {
+        return home;
+    }
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let fields = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let own = fields.filter(|fields| fields.get(2) == Some(&uid.as_str()));
+    own.filter_map(|fields| fields.get(5).map(PathBuf::from))
+        .find(|home| home.is_absolute())
+        .unwrap_or("/".into())
+}
