@@ -3,6 +3,7 @@
 //! Synchronous, without HTTP and without a log: it returns. Algorithms (`bytes/`, `image/`) know bytes, verbs
 //! (`read.rs`, ...) know the contract's nouns, effects (`disk/`) touch the disk.
 
+pub mod bytes;
 mod cancel;
 pub mod disk;
 mod error;

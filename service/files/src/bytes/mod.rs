@@ -1,0 +1,4 @@
+//! Algorithms on bytes: bytes in, values out. Nothing here knows a file or a request.
+
+pub mod encoding;
+pub mod kind;
