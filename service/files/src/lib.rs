@@ -7,6 +7,7 @@ pub mod bytes;
 mod cancel;
 pub mod disk;
 mod error;
+pub mod image;
 
 use std::path::PathBuf;
 
