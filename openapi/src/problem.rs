@@ -198,13 +198,13 @@ pub struct ItemError {
     pub hint: Option<String>,
     /// The data that belongs to the code.
     #[serde(flatten)]
-    pub data: ProblemData,
+    pub data: Box<ProblemData>,
 }
 
 impl ItemError {
     /// A failure without data.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, data: ProblemData::default() }
+        Self { code, message: message.into(), hint: None, data: Box::default() }
     }
 }
 
@@ -235,7 +235,7 @@ pub struct Problem {
     pub request_id: String,
     /// The data that belongs to the code.
     #[serde(flatten)]
-    pub data: ProblemData,
+    pub data: Box<ProblemData>,
 }
 
 impl Problem {

@@ -110,7 +110,7 @@ impl Error {
 
     /// What went wrong, in the contract's words, for the thing called `path` (empty where there is none).
     pub fn item(&self, path: &Path) -> ItemError {
-        let mut data = ProblemData::default();
+        let mut data = Box::<ProblemData>::default();
         let mut hint = None;
         let (code, sentence) = match self {
             Error::InvalidRequest { pointer, detail, limit } => {

@@ -3,31 +3,39 @@
 //! Synchronous, without HTTP and without a log: it returns. Algorithms (`bytes/`, `image/`) know bytes, verbs
 //! (`read.rs`, ...) know the contract's nouns, effects (`disk/`) touch the disk.
 
+pub mod buffers;
 pub mod bytes;
 mod cancel;
 pub mod disk;
 mod error;
 pub mod image;
+mod read;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use filectx_openapi::Limits;
 
 pub use cancel::{Cancel, CancelOnDrop};
 pub use disk::roots::{FenceConfig, FenceError, Fences, Located, Unlocated};
 pub use error::{Error, escaped};
+pub use read::{Delivery, Outcome, ReadBatch, Taken, respond};
 
 /// The engine: its fences and limits. Everything it needs comes in here; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Files {
     fences: Fences,
     limits: Limits,
+    buffers: Arc<buffers::Buffers>,
+    cores: usize,
 }
 
 impl Files {
     /// An engine within these fences and limits.
     pub fn new(fences: &FenceConfig, limits: Limits) -> Result<Self, FenceError> {
-        Ok(Self { fences: Fences::new(fences)?, limits })
+        let buffers = buffers::Buffers::new(limits.max_buffered_bytes);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self { fences: Fences::new(fences)?, limits, buffers, cores })
     }
 
     /// The fences in force.
@@ -38,6 +46,16 @@ impl Files {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The memory that all batches share.
+    pub(crate) fn buffers(&self) -> &Arc<buffers::Buffers> {
+        &self.buffers
+    }
+
+    /// How many threads can run at once.
+    pub(crate) fn cores(&self) -> usize {
+        self.cores
     }
 }
 

@@ -1,10 +1,9 @@
 //! What a file is, by its content: text of some encoding, an image, or binary. A name is a hint, asked only for the
 //! words of a MIME type.
 
-use encoding_rs::WINDOWS_1252;
-use filectx_openapi::ImageFormat;
-
 use super::encoding::TextEncoding;
+use crate::image::{Sniffed, sniff};
+use encoding_rs::WINDOWS_1252;
 
 /// How much of a file decides what it is.
 pub const SAMPLE: usize = 8 << 10;
@@ -15,7 +14,7 @@ pub enum Kind {
     /// Text.
     Text(Text),
     /// An image of a format that has a decoder, or of one that is known and has none.
-    Image(ImageFormat),
+    Image(Sniffed),
     /// Anything else, with its MIME type.
     Binary(String),
 }
@@ -42,8 +41,8 @@ pub fn classify(head: &[u8], whole: bool, name: &[u8]) -> Kind {
         }
         return Kind::Binary(binary_mime(head, name));
     }
-    if let Some(format) = image(head) {
-        return Kind::Image(format);
+    if let Some(sniffed) = sniff(head, name) {
+        return Kind::Image(sniffed);
     }
     if signature(head).is_some() {
         return Kind::Binary(binary_mime(head, name));
@@ -128,17 +127,6 @@ fn is_control(byte: u8) -> bool {
     matches!(byte, 0..=0x07 | 0x0e..=0x1a | 0x1f | 0x7f)
 }
 
-fn image(head: &[u8]) -> Option<ImageFormat> {
-    let kind = signature(head)?;
-    Some(match kind.mime_type() {
-        "image/png" => ImageFormat::Png,
-        "image/jpeg" => ImageFormat::Jpeg,
-        "image/gif" => ImageFormat::Gif,
-        "image/webp" => ImageFormat::Webp,
-        _ => return None,
-    })
-}
-
 /// A known signature with a plausible header: one that no text begins with. Many magics are plain letters (`BM`,
 /// `MZ`, `ID3`); a real header holds a control among its first bytes, except PDF's, which holds a version.
 fn signature(head: &[u8]) -> Option<infer::Type> {
@@ -189,7 +177,7 @@ mod tests {
     fn name_of(kind: &Kind) -> String {
         match kind {
             Kind::Text(text) => text.encoding.name(),
-            Kind::Image(format) => format!("{format:?}"),
+            Kind::Image(sniffed) => sniffed.mime_type().to_owned(),
             Kind::Binary(mime) => mime.clone(),
         }
     }
@@ -243,8 +231,8 @@ mod tests {
 
     #[test]
     fn images_even_if_damaged() {
-        check(b"\x89PNG\r\n\x1a\nnot really", "Png");
-        check(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "Jpeg");
+        check(b"\x89PNG\r\n\x1a\nnot really", "image/png");
+        check(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "image/jpeg");
     }
 
     #[test]

@@ -4,3 +4,4 @@ pub mod identity;
 pub mod open;
 mod resolve;
 pub mod roots;
+pub mod source;

@@ -1,0 +1,285 @@
+//! A batch under way. Any number of threads may work on it; outcomes are settled in request order, so the answer does
+//! not depend on how many there are. A file that hangs (a dead network mount) holds up one thread, not the others, and
+//! fails when the time is up.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Outcome;
+use super::file::{failed_unread, fetch};
+use super::plan::{Delivery, Plan};
+use super::settle::Fetched;
+use crate::{Cancel, Error, Files};
+
+/// How long a file may be in work before another thread takes the files behind it.
+pub(super) const STALLED: Duration = Duration::from_millis(20);
+/// The most threads that one batch takes.
+const THREADS: usize = 8;
+/// Up to this bound a batch reserves memory without looking at its files' sizes.
+const SMALL_BATCH: u64 = 1 << 20;
+/// The most bytes of outcomes that wait for an earlier file, or for the caller to take them.
+const WAITING_BYTES: u64 = 64 << 20;
+
+/// A batch under way; see the module.
+pub struct ReadBatch {
+    files: Arc<Files>,
+    plan: Plan,
+    delivery: Delivery,
+    pub(super) next: AtomicUsize,
+    threads: AtomicUsize,
+    state: Mutex<State>,
+    moved: Condvar,
+    progress: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    reserved: OnceLock<Result<crate::buffers::Reservation, Error>>,
+}
+
+/// What is ready.
+#[derive(Debug)]
+pub struct Taken {
+    /// Outcomes that were not taken before, in request order.
+    pub outcomes: Vec<Outcome>,
+    /// Whether these are the last.
+    pub done: bool,
+}
+
+struct State {
+    slots: Vec<Slot>,
+    /// Files before this one are settled.
+    settled: usize,
+    /// What is left of the batch's bytes.
+    rest: u64,
+    /// Bytes that were read and not taken yet.
+    waiting: u64,
+    ready: VecDeque<Outcome>,
+    ready_bytes: u64,
+}
+
+enum Slot {
+    Untouched,
+    InWork(Instant),
+    Read(Fetched),
+    Settled,
+}
+
+impl ReadBatch {
+    pub(super) fn new(files: Arc<Files>, plan: Plan, delivery: Delivery) -> Self {
+        let slots = plan.request.files.iter().map(|_| Slot::Untouched).collect();
+        let rest = plan.batch.bytes;
+        Self {
+            files,
+            plan,
+            delivery,
+            next: AtomicUsize::new(0),
+            threads: AtomicUsize::new(0),
+            state: Mutex::new(State {
+                slots,
+                settled: 0,
+                rest,
+                waiting: 0,
+                ready: VecDeque::new(),
+                ready_bytes: 0,
+            }),
+            moved: Condvar::new(),
+            progress: OnceLock::new(),
+            reserved: OnceLock::new(),
+        }
+    }
+
+    /// The batch's deadline and cancellation.
+    pub fn cancel(&self) -> &Cancel {
+        &self.plan.cancel
+    }
+
+    /// Calls `wake` whenever [`take`](Self::take) may have something new: for one document only at the end. One caller.
+    pub fn on_progress(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        let _only_the_first = self.progress.set(wake);
+    }
+
+    /// Works on the batch until no file is left to begin. Blocks; any number of threads may call it at once.
+    pub fn work(&self) {
+        self.threads.fetch_add(1, Ordering::Relaxed);
+        let mut block = Vec::new();
+        if let Err(error) = self.reserved.get_or_init(|| self.reserve()) {
+            self.fail_rest(error);
+        }
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.plan.request.files.len() || !self.begin(index) {
+                break;
+            }
+            let fetched =
+                catch_unwind(AssertUnwindSafe(|| fetch(&self.files, &self.plan, index, &mut block)))
+                    .unwrap_or_else(|_| failed_unread(&self.files, &self.plan, index, &Error::Internal));
+            self.put(index, fetched);
+        }
+        self.threads.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether one more thread should work: files wait, and those in work take long.
+    pub fn wants_help(&self) -> bool {
+        let begun = self.next.load(Ordering::Relaxed);
+        if begun >= self.plan.request.files.len() || self.threads.load(Ordering::Relaxed) >= THREADS {
+            return false;
+        }
+        let stalled = |slot: &Slot| matches!(slot, Slot::InWork(since) if since.elapsed() >= STALLED);
+        let idle_cores = self.threads.load(Ordering::Relaxed) < self.files.cores();
+        idle_cores || self.lock().slots.iter().any(stalled)
+    }
+
+    /// What is ready and was not taken before.
+    pub fn take(&self) -> Taken {
+        let mut state = self.lock();
+        state.waiting -= std::mem::take(&mut state.ready_bytes);
+        let outcomes = std::mem::take(&mut state.ready).into();
+        let done = state.settled == state.slots.len();
+        drop(state);
+        self.moved.notify_all();
+        Taken { outcomes, done }
+    }
+
+    /// The time is up: what is not read now fails.
+    pub fn expire(&self) {
+        self.fail_rest(&Error::DeadlineExceeded);
+    }
+
+    /// Reads all of it on threads of its own and waits for the end, or for the deadline.
+    pub(super) fn drive(self: &Arc<Self>) -> Vec<Outcome> {
+        let help = || {
+            let batch = Arc::clone(self);
+            // Without a thread to be had the batch still ends, by its deadline.
+            let _ = std::thread::Builder::new().name("filectx-read".into()).spawn(move || batch.work());
+        };
+        help();
+        let mut state = self.lock();
+        while state.settled < state.slots.len() {
+            let left = self.plan.cancel.deadline().saturating_duration_since(Instant::now());
+            let (later, waited) =
+                self.moved.wait_timeout(state, left.min(STALLED)).unwrap_or_else(PoisonError::into_inner);
+            state = later;
+            if waited.timed_out() {
+                drop(state);
+                if self.plan.cancel.check().is_err() {
+                    self.expire();
+                } else if self.wants_help() {
+                    help();
+                }
+                state = self.lock();
+            }
+        }
+        drop(state);
+        self.take().outcomes
+    }
+
+    /// Reserves the most that the batch may hold in memory: by the limits alone, or by the files' sizes where that says less.
+    fn reserve(&self) -> Result<crate::buffers::Reservation, Error> {
+        let by_limits = (self.plan.request.files.len() as u64).saturating_mul(self.plan.file.bytes);
+        let most = self.plan.batch.bytes.min(WAITING_BYTES);
+        let mut bytes = by_limits.min(most);
+        if bytes > SMALL_BATCH {
+            bytes = self.by_sizes().min(bytes);
+        }
+        self.files.buffers().reserve(bytes, &self.plan.cancel)
+    }
+
+    fn by_sizes(&self) -> u64 {
+        let cwd = self.plan.request.cwd.as_deref();
+        let size = |file: &filectx_openapi::FileRequest| {
+            let at = self
+                .files
+                .fences()
+                .locate(file.path.as_deref(), file.path_base64.as_deref(), cwd, "")
+                .ok()?;
+            Some(self.files.fences().look(&at).ok()?.size.min(self.plan.file.bytes))
+        };
+        self.plan.request.files.iter().filter_map(size).sum()
+    }
+
+    /// Marks a file as in work; false when nobody waits for it any more.
+    pub(super) fn begin(&self, index: usize) -> bool {
+        let mut state = self.lock();
+        let most = self.plan.batch.bytes.min(WAITING_BYTES);
+        // Whoever works on the first unsettled file is never made to wait here.
+        while state.waiting > most && index > state.settled && matches!(state.slots[index], Slot::Untouched) {
+            if self.plan.cancel.is_cancelled() {
+                return false;
+            }
+            state = self.moved.wait_timeout(state, STALLED).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !matches!(state.slots[index], Slot::Untouched) || self.plan.cancel.is_cancelled() {
+            return false;
+        }
+        state.slots[index] = Slot::InWork(Instant::now());
+        true
+    }
+
+    fn put(&self, index: usize, fetched: Fetched) {
+        let mut state = self.lock();
+        // It came too late: the deadline has answered for it.
+        if !matches!(state.slots[index], Slot::InWork(_)) {
+            return;
+        }
+        state.waiting += fetched.cost();
+        state.slots[index] = Slot::Read(fetched);
+        let moved = self.settle(&mut state);
+        self.tell(&state, moved);
+    }
+
+    fn fail_rest(&self, error: &Error) {
+        let mut state = self.lock();
+        for index in state.settled..state.slots.len() {
+            if matches!(state.slots[index], Slot::Untouched | Slot::InWork(_)) {
+                state.slots[index] = Slot::Read(failed_unread(&self.files, &self.plan, index, error));
+            }
+        }
+        let moved = self.settle(&mut state);
+        self.tell(&state, moved);
+    }
+
+    /// Settles what can be settled; says whether that was anything.
+    fn settle(&self, state: &mut State) -> bool {
+        let before = state.settled;
+        while let Some(slot) = state.slots.get_mut(state.settled) {
+            let fetched = match std::mem::replace(slot, Slot::Settled) {
+                Slot::Read(fetched) => fetched,
+                other => {
+                    *slot = other;
+                    break;
+                }
+            };
+            let (cost, rest) = (fetched.cost(), state.rest);
+            state.ready.extend(fetched.settle(&mut state.rest, self.plan.batch));
+            let taken = rest - state.rest;
+            // What the batch's budget cut off waits no more.
+            state.waiting -= cost.saturating_sub(taken);
+            state.ready_bytes += taken;
+            state.settled += 1;
+        }
+        state.settled > before
+    }
+
+    fn tell(&self, state: &State, moved: bool) {
+        let done = state.settled == state.slots.len();
+        if !moved {
+            return;
+        }
+        self.moved.notify_all();
+        if (done || self.delivery == Delivery::Multipart)
+            && let Some(wake) = self.progress.get()
+        {
+            wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for ReadBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadBatch").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
