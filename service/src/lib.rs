@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The door to the engine: HTTP over loopback or a Unix socket, a token, bounded work, and every refusal a Problem.
+//!
+//! [`Service`] is what all requests share, [`Door`] answers one request, [`serve`] accepts connections. What an
+//! operation does is told in `filectx-files`; here is only how it is asked for and answered.
+
+mod answer;
+pub mod config;
+mod document;
+mod door;
+mod failure;
+pub mod guard;
+pub mod host;
+mod json;
+mod log;
+mod negotiate;
+mod router;
+mod routes;
+pub mod serve;
+mod service;
+mod strict;
+mod turn;
+
+pub use document::document;
+pub use door::Door;
+pub use log::init as init_log;
+pub use service::Service;

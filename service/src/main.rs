@@ -1,2 +1,125 @@
-//! x
-fn main() {}
+//! `filectxd`: reads its settings, writes the token, listens, says that it is ready, and serves until it is told to stop.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use filectx_files::Files;
+use filectx_service::config::{Config, Settings};
+use filectx_service::guard::token::{Token, runtime_directory};
+use filectx_service::host::Host;
+use filectx_service::serve::{Listener, serve};
+use filectx_service::{Door, Service, document, init_log};
+
+/// Small requests make many small allocations, large answers few large ones; this allocator is quick at both.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// File context for coding agents: serves a host's files to callers with the token, on loopback only
+#[derive(Debug, Parser)]
+#[command(name = "filectxd", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Read settings from this TOML file; keys are the flags' names, limits a table `[limits]`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Some(Command::Openapi) => print_document(),
+        None => run(arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "filectxd: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_document() -> Result<(), Failed> {
+    let text = document().to_pretty_json()?;
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn run(arguments: Arguments) -> Result<(), Failed> {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let config = Config::load(arguments.settings, arguments.config, environment)?;
+    init_log(config.log_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(start(config));
+    // A system call that hangs must not hold up the end.
+    runtime.shutdown_background();
+    done
+}
+
+async fn start(config: Config) -> Result<(), Failed> {
+    let files = Files::new(&config.fences, config.limits.clone())?;
+    let host = Host::here()?;
+    let token = Token::generate()?;
+    let stop = stop_signal()?;
+    let listener = Listener::bind(&config.listen).await?;
+    let token_file = match config.token_file {
+        Some(path) => std::path::absolute(path)?,
+        None => runtime_directory()?.join(listener.token_name()),
+    };
+    token.write(&token_file)?;
+    if config.fences.roots.is_empty() {
+        tracing::warn!(
+            user = host.user,
+            "no --root: callers with the token reach every file that this user may reach"
+        );
+    }
+    tracing::info!(url = listener.url(), socket = ?listener.socket(), token_file = ?token_file, "listening");
+    if config.ready_json {
+        say_ready(&listener, &token_file, &host)?;
+    }
+    let door = Door::new(Arc::new(Service::new(files, token, &host)));
+    serve(&door, listener, stop).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn say_ready(listener: &Listener, token_file: &std::path::Path, host: &Host) -> io::Result<()> {
+    let line = serde_json::json!({
+        "url": listener.url(),
+        "token_file": token_file.to_string_lossy(),
+        "socket": listener.socket().map(|path| path.to_string_lossy()),
+        "pid": std::process::id(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "instance_id": host.instance_id,
+    });
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()
+}
+
+/// Ready when the process is told to end.
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

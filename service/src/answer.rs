@@ -1,0 +1,107 @@
+//! Successful answers: a JSON value serialised once, compressed where the caller asked, sent in one piece, with the
+//! facts that the log tells about it.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use filectx_openapi::{Code, ItemError};
+use http::{HeaderValue, header};
+use http_body::{Frame, SizeHint};
+use serde::Serialize;
+
+use crate::negotiate::{Coding, JSON};
+
+/// What the log tells of an answer: numbers, and for a change its path and revisions. Never contents.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// How many things the answer holds: files read, entries, rows.
+    pub(crate) items: Option<u64>,
+    /// How many of the request's items failed.
+    pub(crate) failed: Option<u64>,
+    /// A change: the path.
+    pub(crate) path: Option<String>,
+    /// A change: the file's revision now.
+    pub(crate) revision: Option<String>,
+    /// A change: the file's revision before.
+    pub(crate) previous_revision: Option<String>,
+}
+
+impl Facts {
+    /// An answer that holds so many things.
+    pub(crate) fn items(items: usize) -> Self {
+        Self { items: Some(items as u64), ..Self::default() }
+    }
+}
+
+/// `value` as an answer.
+pub(crate) fn json<T: Serialize>(
+    value: &T,
+    coding: Option<Coding>,
+    facts: Facts,
+) -> Result<Response, ItemError> {
+    let body =
+        serde_json::to_vec(value).map_err(|error| ItemError::new(Code::Internal, error.to_string()))?;
+    Ok(of_json(body, coding, facts))
+}
+
+/// An answer whose JSON text is there already.
+pub(crate) fn of_json(body: Vec<u8>, coding: Option<Coding>, facts: Facts) -> Response {
+    // Compression into memory does not fail; if it ever does, the plain body is right, too.
+    let compressed = coding.and_then(|coding| Some((compress(&body, coding).ok()?, coding)));
+    let (body, coding) = compressed.map_or((body, None), |(body, coding)| (body, Some(coding)));
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if let Some(coding) = coding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    }
+    response.extensions_mut().insert(facts);
+    response
+}
+
+/// `answer`, which keeps `held` until its body was sent or given up.
+pub(crate) fn holding<T: Send + Unpin + 'static>(answer: Response, held: T) -> Response {
+    answer.map(|body| Body::new(Holding { body, _held: held }))
+}
+
+struct Holding<T> {
+    body: Body,
+    _held: T,
+}
+
+impl<T: Unpin> http_body::Body for Holding<T> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Fast levels: what leaves a host goes through SSH, where the processor is the neck before the line is.
+fn compress(body: &[u8], coding: Coding) -> io::Result<Vec<u8>> {
+    match coding {
+        Coding::Zstd => zstd::bulk::compress(body, 1),
+        Coding::Gzip => {
+            let room = Vec::with_capacity(body.len() / 4 + 64);
+            let mut encoder = flate2::write::GzEncoder::new(room, flate2::Compression::fast());
+            io::Write::write_all(&mut encoder, body)?;
+            encoder.finish()
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Settings, turned into types once: flags before the environment before the file before the defaults. A key or limit
+//! that does not exist is an error, wherever it stands.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use filectx_files::{FenceConfig, home_directory};
+use filectx_openapi::{LimitError, Limits};
+use serde::Deserialize;
+
+/// Everything that can be set, as one source sets it: the flags, the file (keys are the flags' names), the environment.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// Loopback address to listen on; port 0 = the system chooses [default: 127.0.0.1:0]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// Listen on this Unix socket instead (0600, in a directory of your own)
+    #[arg(long, value_name = "PATH", conflicts_with = "listen")]
+    pub socket: Option<PathBuf>,
+    /// Where the token is written [default: PORT.token in $XDG_RUNTIME_DIR/filectx or /tmp/filectx-UID]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Print one line of JSON on stdout when connections are accepted
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub ready_json: Option<bool>,
+    /// Confine every operation to this directory (repeatable) [default: all that you may reach]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<Vec<PathBuf>>,
+    /// Refuse every change
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub read_only: Option<bool>,
+    /// Deny what this gitignore-style pattern matches (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub deny: Option<Vec<String>>,
+    /// End after so long without a request [default: never]
+    #[arg(long, value_name = "SECONDS")]
+    pub idle_timeout: Option<u64>,
+    /// Set a limit (repeatable); `GET /v1/info` shows them all
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_limit)]
+    #[serde(skip)]
+    pub limit: Vec<(String, u64)>,
+    /// The file's `[limits]` table.
+    #[arg(skip)]
+    pub limits: BTreeMap<String, u64>,
+    /// How log lines (on stderr) look [default: text]
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Where the service listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// On a loopback address.
+    Tcp(SocketAddr),
+    /// On a Unix socket.
+    Unix(PathBuf),
+}
+
+/// The settings in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: Listen,
+    /// Where the token goes; `None` = the runtime directory.
+    pub token_file: Option<PathBuf>,
+    /// Whether to print the ready line.
+    pub ready_json: bool,
+    /// The fences.
+    pub fences: FenceConfig,
+    /// When to end for want of requests.
+    pub idle_timeout: Option<Duration>,
+    /// The limits.
+    pub limits: Limits,
+    /// How log lines look.
+    pub log_format: LogFormat,
+}
+
+/// A setting that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("--config {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file says what cannot be.
+    #[error("{}: {source}", path.display())]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// What, and where.
+        source: Box<toml::de::Error>,
+    },
+    /// An environment variable says what cannot be.
+    #[error("{name}={value}: {expected}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A limit that does not exist.
+    #[error("{origin}: {source}")]
+    UnknownLimit {
+        /// Where it was set.
+        origin: String,
+        /// Its name, and those that exist.
+        source: LimitError,
+    },
+    /// A limit of nothing.
+    #[error("limit {name}=0: the service could do nothing; it is at least 1")]
+    ZeroLimit {
+        /// Its name.
+        name: &'static str,
+    },
+    /// No address.
+    #[error("--listen {0}: no address and port; write it as 127.0.0.1:0")]
+    Address(String),
+    /// An address that others can reach.
+    #[error(
+        "--listen {0}: filectxd listens on 127.0.0.1 or [::1] only; SSH, or a port forward, brings callers from elsewhere"
+    )]
+    NotLoopback(SocketAddr),
+    /// Both `listen` and `socket` in one source.
+    #[error("{0} sets both listen and socket; one service listens on one of them")]
+    ListenTwice(&'static str),
+}
+
+impl Config {
+    /// The settings in force, from the flags, the environment and the file that `config` (or `FILECTX_CONFIG`) names.
+    pub fn load(
+        flags: Settings,
+        config: Option<PathBuf>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let environment: BTreeMap<String, String> =
+            environment.filter(|(name, _)| name.starts_with("FILECTX_")).collect();
+        let config = config.or_else(|| environment.get("FILECTX_CONFIG").map(PathBuf::from));
+        let file = config.map(|path| from_file(&path)).transpose()?.unwrap_or_default();
+        let environment = from_environment(&environment)?;
+        resolve([
+            (flags, "the command line"),
+            (environment, "the environment"),
+            (file, "the configuration file"),
+        ])
+    }
+}
+
+/// Takes each setting from the first source that has it.
+fn resolve(sources: [(Settings, &'static str); 3]) -> Result<Config, ConfigError> {
+    let mut listen = Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    for (settings, origin) in sources.iter().rev() {
+        match (&settings.listen, &settings.socket) {
+            (Some(_), Some(_)) => return Err(ConfigError::ListenTwice(origin)),
+            (Some(address), None) => listen = Listen::Tcp(loopback(address)?),
+            (None, Some(path)) => listen = Listen::Unix(path.clone()),
+            (None, None) => {}
+        }
+    }
+    let mut limits = Limits::default();
+    for (settings, origin) in sources.iter().rev() {
+        for (name, value) in
+            settings.limits.iter().chain(settings.limit.iter().map(|(name, value)| (name, value)))
+        {
+            limits
+                .set(name, *value)
+                .map_err(|source| ConfigError::UnknownLimit { origin: (*origin).to_owned(), source })?;
+        }
+    }
+    if limits.max_concurrent_requests == 0 {
+        return Err(ConfigError::ZeroLimit { name: "max_concurrent_requests" });
+    }
+    let [(flags, _), (environment, _), (file, _)] = sources;
+    let settings = flags.or(environment).or(file);
+    Ok(Config {
+        listen,
+        token_file: settings.token_file,
+        ready_json: settings.ready_json.unwrap_or(false),
+        fences: FenceConfig {
+            roots: settings.root.unwrap_or_default(),
+            deny: settings.deny.unwrap_or_default(),
+            read_only: settings.read_only.unwrap_or(false),
+            home: home_directory(),
+        },
+        idle_timeout: settings.idle_timeout.map(Duration::from_secs),
+        limits,
+        log_format: settings.log_format.unwrap_or_default(),
+    })
+}
+
+impl Settings {
+    /// These settings, completed by `other`. (Where to listen and the limits are resolved apart.)
+    fn or(self, other: Self) -> Self {
+        Self {
+            token_file: self.token_file.or(other.token_file),
+            ready_json: self.ready_json.or(other.ready_json),
+            root: self.root.or(other.root),
+            read_only: self.read_only.or(other.read_only),
+            deny: self.deny.or(other.deny),
+            idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            log_format: self.log_format.or(other.log_format),
+            ..self
+        }
+    }
+}
+
+fn from_file(path: &Path) -> Result<Settings, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+    toml::from_str(&text)
+        .map_err(|source| ConfigError::Toml { path: path.to_owned(), source: Box::new(source) })
+}
+
+fn from_environment(variables: &BTreeMap<String, String>) -> Result<Settings, ConfigError> {
+    let text = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+    let list = |name: &str| text(name).map(|value| value.split(':').filter(|item| !item.is_empty()));
+    let mut limits = BTreeMap::new();
+    for (name, value) in variables {
+        // The client has variables of its own; limits are the service's alone.
+        if let Some(limit) = name.strip_prefix("FILECTX_LIMIT_") {
+            limits.insert(limit.to_ascii_lowercase(), number(name, value)?);
+        }
+    }
+    Ok(Settings {
+        listen: text("FILECTX_LISTEN").cloned(),
+        socket: text("FILECTX_SOCKET").map(PathBuf::from),
+        token_file: text("FILECTX_TOKEN_FILE").map(PathBuf::from),
+        ready_json: switch(variables, "FILECTX_READY_JSON")?,
+        root: list("FILECTX_ROOT").map(|items| items.map(PathBuf::from).collect()),
+        read_only: switch(variables, "FILECTX_READ_ONLY")?,
+        deny: list("FILECTX_DENY").map(|items| items.map(str::to_owned).collect()),
+        idle_timeout: text("FILECTX_IDLE_TIMEOUT")
+            .map(|value| number("FILECTX_IDLE_TIMEOUT", value))
+            .transpose()?,
+        limit: Vec::new(),
+        limits,
+        log_format: match text("FILECTX_LOG_FORMAT").map(String::as_str) {
+            None => None,
+            Some("text") => Some(LogFormat::Text),
+            Some("json") => Some(LogFormat::Json),
+            Some(other) => return Err(variable("FILECTX_LOG_FORMAT", other, "it is text or json")),
+        },
+    })
+}
+
+fn number(name: &str, value: &str) -> Result<u64, ConfigError> {
+    value.parse().map_err(|_| variable(name, value, "it is a whole number, 0 or more"))
+}
+
+fn switch(variables: &BTreeMap<String, String>, name: &str) -> Result<Option<bool>, ConfigError> {
+    match variables.get(name).map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some("1" | "true" | "yes") => Ok(Some(true)),
+        Some("0" | "false" | "no") => Ok(Some(false)),
+        Some(other) => Err(variable(name, other, "it is true or false")),
+    }
+}
+
+fn variable(name: &str, value: &str, expected: &'static str) -> ConfigError {
+    ConfigError::Variable { name: name.to_owned(), value: value.to_owned(), expected }
+}
+
+fn parse_limit(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Limits::default().set(name, 0).map_err(|error| error.to_string())?;
+    let value = value.parse().map_err(|_| format!("{value} is no whole number, 0 or more"))?;
+    Ok((name.to_owned(), value))
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, ConfigError> {
+    let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let address: SocketAddr =
+        numeric.as_deref().unwrap_or(text).parse().map_err(|_| ConfigError::Address(text.to_owned()))?;
+    // Not all of 127.0.0.0/8: a Host of 127.0.0.2 would be refused at the door.
+    match address.ip() {
+        IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => Ok(address),
+        _ => Err(ConfigError::NotLoopback(address)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(
+        flags: Settings,
+        file: Option<&str>,
+        environment: &[(&str, &str)],
+    ) -> Result<Config, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file.map(|text| {
+            let path = dir.path().join("filectxd.toml");
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::load(flags, path, environment)
+    }
+
+    fn error(flags: Settings, file: Option<&str>, environment: &[(&str, &str)]) -> String {
+        load(flags, file, environment).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_defaults() {
+        let config = load(Settings::default(), None, &[]).unwrap();
+        assert_eq!(config.listen, Listen::Tcp("127.0.0.1:0".parse().unwrap()));
+        assert_eq!(config.limits, Limits::default());
+        assert!(config.fences.roots.is_empty() && !config.fences.read_only && !config.ready_json);
+        assert_eq!((config.idle_timeout, config.log_format), (None, LogFormat::Text));
+    }
+
+    #[test]
+    fn flags_before_environment_before_file() {
+        let file = "idle-timeout = 3\nroot = ['/file']\nlisten = '127.0.0.1:3'\ntoken-file = '/t'\nread-only = true\n\
+                    deny = ['*.pem']\nlog-format = 'json'\n[limits]\nmax_files = 3\nmax_file_bytes = 3\nmax_batch_bytes = 3\n";
+        let environment = [
+            ("FILECTX_IDLE_TIMEOUT", "2"),
+            ("FILECTX_ROOT", "/env:/env2"),
+            ("FILECTX_SOCKET", "/run/s"),
+            ("FILECTX_LIMIT_MAX_FILES", "2"),
+            ("FILECTX_LIMIT_MAX_FILE_BYTES", "2"),
+            ("FILECTX_URL", "the client's"),
+        ];
+        let flags =
+            Settings { idle_timeout: Some(1), limit: vec![("max_files".into(), 1)], ..Settings::default() };
+        let config = load(flags, Some(file), &environment).unwrap();
+        assert_eq!(config.idle_timeout, Some(Duration::from_secs(1)));
+        assert_eq!(config.fences.roots, [PathBuf::from("/env"), PathBuf::from("/env2")]);
+        assert_eq!(config.listen, Listen::Unix("/run/s".into()));
+        let limits = &config.limits;
+        assert_eq!((limits.max_files, limits.max_file_bytes, limits.max_batch_bytes), (1, 2, 3));
+        assert_eq!((config.fences.deny, config.fences.read_only), (vec!["*.pem".to_owned()], true));
+        assert_eq!((config.token_file, config.log_format), (Some("/t".into()), LogFormat::Json));
+    }
+
+    #[test]
+    fn what_does_not_exist_is_an_error_that_names_it() {
+        let none = Settings::default;
+        assert!(error(none(), Some("rot = ['/']"), &[]).contains("rot"));
+        assert!(error(none(), Some("limit = 3"), &[]).contains("limit"));
+        assert!(error(none(), Some("[limits]\nmax_fils = 3"), &[]).contains("max_fils"));
+        assert!(error(none(), Some("[limits]\nmax_files = -3"), &[]).contains("max_files"));
+        assert!(error(none(), None, &[("FILECTX_LIMIT_MAX_FILS", "1")]).contains("max_fils"));
+        assert!(error(none(), None, &[("FILECTX_LIMIT_MAX_FILES", "x")]).contains("FILECTX_LIMIT_MAX_FILES"));
+        assert!(error(none(), None, &[("FILECTX_READ_ONLY", "maybe")]).contains("FILECTX_READ_ONLY"));
+        assert!(error(none(), None, &[("FILECTX_CONFIG", "/nowhere.toml")]).contains("/nowhere.toml"));
+        assert!(error(none(), Some("[limits]\nmax_concurrent_requests = 0"), &[]).contains("at least 1"));
+        assert!(parse_limit("max_fils=1").unwrap_err().contains("max_fils"));
+        assert!(parse_limit("max_files").is_err() && parse_limit("max_files=-1").is_err());
+    }
+
+    #[test]
+    fn only_loopback_is_listened_on() {
+        for good in ["127.0.0.1:0", "localhost:80", "[::1]:0"] {
+            assert!(loopback(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["0.0.0.0:0", "192.168.0.1:80", "[::]:0", "127.0.0.2:0", "127.0.0.1", "page.example:80", ""]
+        {
+            assert!(loopback(bad).is_err(), "{bad}");
+        }
+        let both = "listen = '127.0.0.1:0'\nsocket = '/s'";
+        assert!(error(Settings::default(), Some(both), &[]).contains("both"));
+    }
+}

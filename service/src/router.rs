@@ -1,0 +1,33 @@
+//! The table of contents: which route is answered where. No logic. A new operation adds its route here, its handler
+//! under `routes/`, and its feature.
+
+use std::sync::Arc;
+
+use axum::Router;
+use filectx_openapi::{Feature, routes as paths};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::document;
+use crate::routes::{health, info, unknown};
+use crate::service::Service;
+
+/// What the service can do.
+pub(crate) const FEATURES: &[Feature] = &[];
+
+/// Every route that is documented.
+pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
+    document::skeleton().routes(routes!(info::info)).routes(routes!(health::health))
+}
+
+/// Every route.
+pub(crate) fn router(service: Arc<Service>) -> Router {
+    let (router, document) = documented().split_for_parts();
+    let docs = SwaggerUi::new(paths::DOCS).url(paths::OPENAPI_JSON, document::finished(document));
+    router
+        .merge(docs)
+        .fallback(unknown::route)
+        .method_not_allowed_fallback(unknown::method)
+        .with_state(service)
+}

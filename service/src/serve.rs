@@ -1,0 +1,190 @@
+//! Connections: a listener on loopback or a Unix socket, an accept loop on hyper, and a stop that lets go what runs.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+
+use crate::config::Listen;
+use crate::door::Door;
+use crate::guard::token::{TokenFileError, own_uid, private_directory};
+
+/// How long what runs may go on after a stop.
+const STOP_TIME: Duration = Duration::from_secs(10);
+/// How long to wait when the system has no more descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A place where connections arrive.
+#[derive(Debug)]
+pub enum Listener {
+    /// A loopback port.
+    Tcp(TcpListener, SocketAddr),
+    /// A Unix socket, removed when the listener is dropped.
+    Unix(UnixListener, SocketFile),
+}
+
+/// A place where nothing can be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The system said no.
+    #[error("listening on {place}: {source}")]
+    Io {
+        /// The address or path.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A service is there already.
+    #[error("listening on {0}: another service answers there")]
+    InUse(String),
+    /// The socket's directory is not private.
+    #[error(transparent)]
+    Directory(#[from] TokenFileError),
+}
+
+impl Listener {
+    /// Listens.
+    pub async fn bind(listen: &Listen) -> Result<Self, BindError> {
+        match listen {
+            Listen::Tcp(address) => {
+                let failed = |source| BindError::Io { place: address.to_string(), source };
+                let listener = TcpListener::bind(address).await.map_err(failed)?;
+                let address = listener.local_addr().map_err(failed)?;
+                Ok(Listener::Tcp(listener, address))
+            }
+            Listen::Unix(path) => bind_socket(path).await,
+        }
+    }
+
+    /// `http://ADDRESS:PORT`; none on a socket.
+    pub fn url(&self) -> Option<String> {
+        match self {
+            Listener::Tcp(_, address) => Some(format!("http://{address}")),
+            Listener::Unix(..) => None,
+        }
+    }
+
+    /// The socket's path; none on a port.
+    pub fn socket(&self) -> Option<&Path> {
+        match self {
+            Listener::Tcp(..) => None,
+            Listener::Unix(_, file) => Some(&file.path),
+        }
+    }
+
+    /// The name of the token file that belongs to it.
+    pub fn token_name(&self) -> String {
+        match self {
+            Listener::Tcp(_, address) => format!("{}.token", address.port()),
+            Listener::Unix(_, file) => {
+                format!("{}.token", file.path.file_name().unwrap_or_default().to_string_lossy())
+            }
+        }
+    }
+}
+
+async fn bind_socket(path: &Path) -> Result<Listener, BindError> {
+    let place = || path.display().to_string();
+    let failed = |source| BindError::Io { place: place(), source };
+    let path = std::path::absolute(path).map_err(failed)?;
+    if let Some(directory) = path.parent() {
+        private_directory(directory)?;
+    }
+    // What a service that was killed left behind is removed; what still answers is not.
+    if fs::symlink_metadata(&path).is_ok_and(|meta| meta.file_type().is_socket()) {
+        if UnixStream::connect(&path).await.is_ok() {
+            return Err(BindError::InUse(place()));
+        }
+        fs::remove_file(&path).map_err(failed)?;
+    }
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let meta = fs::symlink_metadata(&path).map_err(failed)?;
+    Ok(Listener::Unix(listener, SocketFile { inode: (meta.dev(), meta.ino()), path }))
+}
+
+/// A socket's name in the file system.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Not what a later service put in its place.
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Answers connections until `stop` is ready; then accepts no more, lets what runs finish (10 s at most), and returns.
+pub async fn serve(door: &Door, listener: Listener, stop: impl Future<Output = ()>) {
+    let graceful = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, door, &graceful) => {
+                if let Err(error) = accepted {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(STOP_TIME, graceful.shutdown()).await.is_err() {
+        tracing::warn!(under_way = door.service().activity().under_way(), "stopped before all was done");
+    }
+}
+
+async fn accept(listener: &Listener, door: &Door, graceful: &GracefulShutdown) -> io::Result<()> {
+    match listener {
+        Listener::Tcp(listener, _) => {
+            let (stream, _) = listener.accept().await?;
+            // An answer's last packet must not wait for an acknowledgement.
+            stream.set_nodelay(true)?;
+            connection(door, stream, graceful);
+        }
+        Listener::Unix(listener, _) => {
+            let (stream, _) = listener.accept().await?;
+            let peer = stream.peer_cred()?.uid();
+            if peer == own_uid() || peer == 0 {
+                connection(door, stream, graceful);
+            } else {
+                tracing::warn!(peer, "a connection of another user was refused");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn connection<S>(door: &Door, stream: S, graceful: &GracefulShutdown)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let door = door.clone();
+    let service = service_fn(move |request| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
+    });
+    let connection =
+        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        // What breaks here is the caller's end: it is told nowhere else either.
+        let _ = connection.await;
+    });
+}

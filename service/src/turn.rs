@@ -1,0 +1,84 @@
+//! One request's turn: the right to work (a permit), the form of its answer, and the one way in which an operation runs:
+//! on a blocking thread, under a deadline, ended when the caller hangs up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use filectx_files::{Cancel, CancelOnDrop, Error, Files};
+use filectx_openapi::ItemError;
+use serde::Serialize;
+
+use crate::answer::{self, Facts};
+use crate::failure::Failure;
+use crate::guard::load::Permit;
+use crate::negotiate::{Coding, Form};
+use crate::service::Service;
+
+/// A stuck system call cannot be ended: so long after the deadline its request is answered without it.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A request that may be worked on now.
+pub(crate) struct Turn {
+    pub(crate) service: Arc<Service>,
+    pub(crate) permit: Permit,
+    pub(crate) form: Form,
+    pub(crate) coding: Option<Coding>,
+}
+
+impl Turn {
+    pub(crate) fn new(service: Arc<Service>, permit: Permit, form: Form, coding: Option<Coding>) -> Self {
+        Self { service, permit, form, coding }
+    }
+
+    /// Runs an operation that only looks, and answers it as JSON. `verb` gets the engine and the request's right to go
+    /// on (`deadline_ms` from now, at most the service's limit); what it returns is logged with the facts beside it. A
+    /// verb that hangs in the system is left behind when the time is up.
+    pub(crate) async fn look<T: Serialize>(
+        self,
+        deadline_ms: Option<u64>,
+        verb: impl FnOnce(&Arc<Files>, &Cancel) -> Result<(T, Facts), ItemError> + Send + 'static,
+    ) -> Result<Response, Failure> {
+        let cancel = self.cancel(deadline_ms);
+        let up = tokio::time::Instant::from_std(cancel.deadline()) + GRACE;
+        match tokio::time::timeout_at(up, self.run(cancel, verb)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::DeadlineExceeded.item("".as_ref()).into()),
+        }
+    }
+
+    /// Runs an operation that changes something, and answers it as JSON. As [`look`](Self::look), but never left behind
+    /// while the caller is there: an answer says what really happened.
+    pub(crate) async fn change<T: Serialize>(
+        self,
+        verb: impl FnOnce(&Arc<Files>, &Cancel) -> Result<(T, Facts), ItemError> + Send + 'static,
+    ) -> Result<Response, Failure> {
+        let cancel = self.cancel(None);
+        self.run(cancel, verb).await
+    }
+
+    /// The request's right to go on, until it is dropped or the time is up.
+    pub(crate) fn cancel(&self, deadline_ms: Option<u64>) -> Cancel {
+        let most = self.service.files().limits().deadline_ms;
+        Cancel::after(Duration::from_millis(deadline_ms.map_or(most, |asked| asked.min(most))))
+    }
+
+    async fn run<T: Serialize>(
+        self,
+        cancel: Cancel,
+        verb: impl FnOnce(&Arc<Files>, &Cancel) -> Result<(T, Facts), ItemError> + Send + 'static,
+    ) -> Result<Response, Failure> {
+        let _ends_with_the_caller = CancelOnDrop(cancel.clone());
+        let Turn { service, permit, coding, .. } = self;
+        let work = move || {
+            let (value, facts) = verb(service.files(), &cancel)?;
+            answer::json(&value, coding, facts).map_err(Failure::from)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        match done {
+            Ok(Ok(answer)) => Ok(answer::holding(answer, permit)),
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(Failure::internal()),
+        }
+    }
+}
