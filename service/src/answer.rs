@@ -30,6 +30,7 @@ pub(crate) struct Facts {
     pub(crate) previous_revision: Option<String>,
 }
 
+#[allow(dead_code, reason = "operations use it as they arrive")]
 impl Facts {
     /// An answer that holds so many things.
     pub(crate) fn items(items: usize) -> Self {
@@ -38,6 +39,7 @@ impl Facts {
 }
 
 /// `value` as an answer.
+#[allow(dead_code, reason = "operations use it as they arrive")]
 pub(crate) fn json<T: Serialize>(
     value: &T,
     coding: Option<Coding>,

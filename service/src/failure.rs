@@ -2,24 +2,25 @@
 //! into a Problem. What axum refuses by itself (and what a panic leaves) becomes one there, too.
 
 use axum::response::{IntoResponse, Response};
-use filectx_openapi::{Code, ItemError, Problem, ProblemData};
+use filectx_openapi::{Code, ItemError, Problem};
 use http::{HeaderValue, StatusCode, header};
 use utoipa::IntoResponses;
 
-/// Why a request is refused. The error is boxed, as results carry it through every layer.
+/// Why a request is refused.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure(pub(crate) Box<ItemError>);
+pub(crate) struct Failure(pub(crate) ItemError);
 
 impl Failure {
     /// A failure without data.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self(Box::new(ItemError::new(code, message)))
+        Self(ItemError::new(code, message))
     }
 
     /// A request that does not follow the contract; `pointer` names the field where one is at fault.
     pub(crate) fn invalid_request(pointer: Option<String>, message: impl Into<String>) -> Self {
-        let data = ProblemData { pointer, ..ProblemData::default() };
-        Self(Box::new(ItemError { code: Code::InvalidRequest, message: message.into(), hint: None, data }))
+        let mut failure = Self::new(Code::InvalidRequest, message);
+        failure.0.data.pointer = pointer;
+        failure
     }
 
     /// The failure that a status without words stands for: what axum answers by itself.
@@ -47,13 +48,13 @@ impl Failure {
     /// The body of the answer.
     pub(crate) fn problem(self, request_id: &str) -> Vec<u8> {
         // A Problem is text and numbers: it always serialises.
-        serde_json::to_vec(&Problem::new(*self.0, request_id)).unwrap_or_default()
+        serde_json::to_vec(&Problem::new(self.0, request_id)).unwrap_or_default()
     }
 }
 
 impl From<ItemError> for Failure {
     fn from(error: ItemError) -> Self {
-        Self(Box::new(error))
+        Self(error)
     }
 }
 

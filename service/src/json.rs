@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
-use filectx_openapi::{Code, Limits, ProblemData};
+use filectx_openapi::{Code, Limits};
 use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -134,7 +134,7 @@ async fn next_frame(body: &mut Body) -> Result<Option<Bytes>, Failure> {
 fn too_large(limit: u64) -> Failure {
     let mut failure =
         Failure::new(Code::RequestTooLarge, format!("the body is over the limit of {limit} bytes"));
-    failure.0.data = ProblemData { limit: Some(limit), ..ProblemData::default() };
+    failure.0.data.limit = Some(limit);
     failure
 }
 

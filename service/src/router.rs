@@ -10,15 +10,18 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::document;
-use crate::routes::{health, info, unknown};
+use crate::routes::{health, info, read, unknown};
 use crate::service::Service;
 
 /// What the service can do.
-pub(crate) const FEATURES: &[Feature] = &[];
+pub(crate) const FEATURES: &[Feature] = &[Feature::Read];
 
 /// Every route that is documented.
 pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
-    document::skeleton().routes(routes!(info::info)).routes(routes!(health::health))
+    document::skeleton()
+        .routes(routes!(read::read_file_context))
+        .routes(routes!(info::info))
+        .routes(routes!(health::health))
 }
 
 /// Every route.

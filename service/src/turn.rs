@@ -16,16 +16,19 @@ use crate::negotiate::{Coding, Form};
 use crate::service::Service;
 
 /// A stuck system call cannot be ended: so long after the deadline its request is answered without it.
+#[allow(dead_code, reason = "as above")]
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A request that may be worked on now.
 pub(crate) struct Turn {
     pub(crate) service: Arc<Service>,
     pub(crate) permit: Permit,
+    #[allow(dead_code, reason = "multipart answers will ask")]
     pub(crate) form: Form,
     pub(crate) coding: Option<Coding>,
 }
 
+#[allow(dead_code, reason = "operations use it as they arrive")]
 impl Turn {
     pub(crate) fn new(service: Arc<Service>, permit: Permit, form: Form, coding: Option<Coding>) -> Self {
         Self { service, permit, form, coding }

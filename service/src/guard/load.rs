@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use filectx_openapi::{Code, Limits, ProblemData};
+use filectx_openapi::{Code, Limits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ impl Load {
                 self.max_waiting
             ),
         );
-        failure.0.data = ProblemData { limit: Some(self.max_waiting), ..ProblemData::default() };
+        failure.0.data.limit = Some(self.max_waiting);
         failure
     }
 }

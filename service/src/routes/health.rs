@@ -31,10 +31,7 @@ pub(crate) async fn health(
     State(service): State<Arc<Service>>,
     uri: Uri,
 ) -> Result<axum::Json<Health>, Failure> {
-    let proof = match nonce(uri.query().unwrap_or(""))? {
-        Some(nonce) => Some(service.token().proof(nonce)),
-        None => None,
-    };
+    let proof = nonce(uri.query().unwrap_or(""))?.map(|nonce| service.token().proof(nonce));
     Ok(axum::Json(Health { status: "ok".into(), proof }))
 }
 

@@ -2,4 +2,5 @@
 
 pub(crate) mod health;
 pub(crate) mod info;
+pub(crate) mod read;
 pub(crate) mod unknown;

@@ -1,0 +1,157 @@
+//! `POST /v1/read-file-context`: a batch of files. One hop to a blocking thread reads the batch and writes the answer's
+//! text; more threads help only while a file takes long.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::response::Response;
+use filectx_files::{CancelOnDrop, Delivery, Outcome, ReadBatch};
+use filectx_openapi::{FileContext, ReadFileContextRequest, ReadFileContextResponse, routes};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::answer::{self, Facts};
+use crate::failure::{Failure, Refused};
+use crate::json::{Json, Operation};
+use crate::negotiate::Coding;
+use crate::turn::Turn;
+
+/// How often a batch that takes long is asked whether one more thread should work on it.
+const TICK: Duration = Duration::from_millis(20);
+
+impl Operation for ReadFileContextRequest {}
+
+/// Read a batch of files
+///
+/// Whole files, ranges of lines or ranges of bytes; text as it is, binaries in base64. Every file of the request is in
+/// exactly one of the two lists of the answer: a file that cannot be read fails alone. What a limit cut says so in
+/// `truncation`, with where to go on.
+#[utoipa::path(
+    post, path = routes::READ_FILE_CONTEXT, tag = "files", operation_id = "read_file_context",
+    responses((status = 200, body = ReadFileContextResponse, description = "An outcome for each file."), Refused)
+)]
+pub(crate) async fn read_file_context(
+    Json(request, turn): Json<ReadFileContextRequest>,
+) -> Result<Response, Failure> {
+    let Turn { service, permit, coding, .. } = turn;
+    let batch = service.files().read_batch(request, Delivery::Json)?;
+    let _ends_with_the_caller = CancelOnDrop(batch.cancel().clone());
+    let deadline = Instant::from_std(batch.cancel().deadline());
+    let (send, mut answer) = oneshot::channel();
+    let reading = Reading::new(Arc::clone(&batch), coding, send);
+    help(&reading);
+    loop {
+        let tick = Instant::now() + TICK;
+        tokio::select! {
+            answer = &mut answer => {
+                let answer = answer.map_err(|_| Failure::internal())?;
+                // The batch holds its part of the memory bound until its bytes are sent.
+                return Ok(answer::holding(answer, (permit, batch)));
+            }
+            () = tokio::time::sleep_until(tick.min(deadline)) => {
+                if Instant::now() >= deadline {
+                    batch.expire();
+                    reading.finish();
+                } else if batch.wants_help() {
+                    help(&reading);
+                }
+            }
+        }
+    }
+}
+
+fn help(reading: &Arc<Reading>) {
+    let reading = Arc::clone(reading);
+    tokio::task::spawn_blocking(move || {
+        reading.batch.work();
+        reading.finish();
+    });
+}
+
+/// A batch, and whom its answer goes to.
+struct Reading {
+    batch: Arc<ReadBatch>,
+    coding: Option<Coding>,
+    /// Whether every outcome is there.
+    done: Arc<AtomicBool>,
+    send: Mutex<Option<oneshot::Sender<Response>>>,
+}
+
+impl Reading {
+    fn new(batch: Arc<ReadBatch>, coding: Option<Coding>, send: oneshot::Sender<Response>) -> Arc<Self> {
+        let done = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&done);
+        batch.on_progress(Box::new(move || set.store(true, Ordering::Release)));
+        Arc::new(Self { batch, coding, done, send: Mutex::new(Some(send)) })
+    }
+
+    /// Answers, once every outcome is there; the first thread that finds it so does.
+    fn finish(&self) {
+        if !self.done.load(Ordering::Acquire) {
+            return;
+        }
+        let Some(send) = self.send.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        // A caller that hung up meanwhile does not listen.
+        let _ = send.send(document(self.batch.take().outcomes, self.coding));
+    }
+}
+
+/// The answer, written as [`ReadFileContextResponse`] is.
+fn document(outcomes: Vec<Outcome>, coding: Option<Coding>) -> Response {
+    // What is compressed already gains nothing.
+    let binary_first =
+        matches!(outcomes.first(), Some(Outcome::Context(context)) if context.binary_content.is_some());
+    let coding = coding.filter(|_| !binary_first);
+    let mut contexts = Vec::with_capacity(outcomes.iter().map(room).sum());
+    contexts.extend_from_slice(br#"{"file_contexts":["#);
+    let mut failed = Vec::new();
+    let (mut read, mut not_read) = (0, 0);
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Context(context) => {
+                separate(&mut contexts, read);
+                read += 1;
+                write_context(&mut contexts, &context);
+            }
+            Outcome::Failed(file) => {
+                separate(&mut failed, not_read);
+                not_read += 1;
+                append(&mut failed, &file);
+            }
+        }
+    }
+    contexts.extend_from_slice(br#"],"failed_files":["#);
+    contexts.extend_from_slice(&failed);
+    contexts.extend_from_slice(b"]}");
+    let facts = Facts { items: Some(read), failed: Some(not_read), ..Facts::default() };
+    answer::of_json(contexts, coding, facts)
+}
+
+fn separate(list: &mut Vec<u8>, before: u64) {
+    if before > 0 {
+        list.push(b',');
+    }
+}
+
+fn append<T: serde::Serialize>(list: &mut Vec<u8>, value: &T) {
+    // Text, numbers and lists written to memory: it cannot fail.
+    let _ = serde_json::to_writer(list, value);
+}
+
+fn write_context(list: &mut Vec<u8>, context: &FileContext) {
+    append(list, context);
+}
+
+/// Roughly what an outcome takes in the answer.
+fn room(outcome: &Outcome) -> usize {
+    const FIELDS: usize = 512;
+    match outcome {
+        Outcome::Context(context) => {
+            let text = context.text_content.as_ref().map_or(0, |text| text.len() + text.len() / 8);
+            let binary = context.binary_content.as_ref().map_or(0, |bytes| bytes.0.len().div_ceil(3) * 4);
+            FIELDS + text + binary
+        }
+        Outcome::Failed(_) => FIELDS,
+    }
+}
