@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The agent's side of filectx: the way to a host's files.
+//!
+//! [`Client`] asks a service on a loopback port or a Unix socket; [`render`] turns what came back into text to read.
+//! Without the features `local` and `cli` nothing here reads files or starts processes.
+
+mod client;
+mod error;
+mod http;
+mod pace;
+mod proof;
+pub mod render;
+mod target;
+mod time;
+mod token;
+
+pub use client::{API, Client, ClientBuilder};
+pub use error::{ConfigError, Error, Phase};
+pub use target::Target;
+pub use time::TimeLimits;
+pub use token::Token;

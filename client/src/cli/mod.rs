@@ -1,0 +1,84 @@
+//! The command line: which commands there are, what they share, and how they end.
+//!
+//! A command parses its arguments into the contract's request, asks the backend (a service, or the engine in process),
+//! and prints what came back. Exit status: 0 all done, 1 some items refused (a search: nothing found), 2 the request failed.
+
+mod backend;
+mod batch;
+mod connection;
+mod exit;
+mod info;
+mod output;
+mod paths;
+mod quote;
+mod raw;
+mod read;
+mod suffix;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use backend::Backend;
+use connection::Connection;
+use exit::{Exit, Failure};
+use output::Output;
+
+/// Reads, lists, searches and changes files for coding agents: on this machine in process, or on a host through its
+/// `filectxd`.
+#[derive(Debug, Parser)]
+#[command(name = "filectx", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit status: 0 all done, 1 some items refused (a search: nothing found), 2 the request failed."
+)]
+struct Cli {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Read(read::Args),
+    Info(info::Args),
+}
+
+/// What every command works with.
+pub(crate) struct Context {
+    pub(crate) connection: Connection,
+    pub(crate) backend: Backend,
+    pub(crate) out: Output,
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = Output::of_process();
+    let backend = match Backend::new(&cli.connection, &connection::Environment::of_process()) {
+        Ok(backend) => backend,
+        Err(failure) => return out.end(Err(failure)),
+    };
+    let mut context = Context { connection: cli.connection, backend, out };
+    let result = run(&cli.command, &mut context);
+    context.out.end(result)
+}
+
+fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
+    match command {
+        Command::Read(args) => read::run(args, context),
+        Command::Info(args) => info::run(args, context),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,288 @@
+//! The client: one method an operation, what is sent again and when, and what an answer means.
+//!
+//! Reads are repeated once, on a fresh connection. Changes carry an `Idempotency-Key` and are repeated only with it and
+//! only to the same run of the service, so nothing happens twice.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use filectx_openapi::{
+    Code, DeleteFileRequest, DeleteFileResponse, EditFileRequest, EditFileResponse, Feature,
+    FindPathsRequest, FindPathsResponse, FindTextRequest, FindTextResponse, InfoResponse,
+    ListDirectoryRequest, ListDirectoryResponse, Problem, ReadFileContextRequest, ReadFileContextResponse,
+    WriteFileRequest, WriteFileResponse, routes,
+};
+use http::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{ConfigError, Error};
+use crate::http::{Answer, Call, Failure, Http, HttpConfig};
+use crate::target::Target;
+use crate::time::TimeLimits;
+use crate::token::{Token, random_hex};
+
+/// The version of the contract that this client speaks.
+pub const API: &str = "v1";
+
+/// 64 MiB of text may grow sixfold when JSON escapes every character of it.
+const MAX_ANSWER_BYTES: u64 = 512 << 20;
+/// The contract's default of `deadline_ms`, until the service has said its own.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A service, as its caller sees it. Clones share the connections.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    http: Http,
+    info: Mutex<Option<Arc<InfoResponse>>>,
+}
+
+/// Makes a [`Client`].
+#[derive(Clone, Debug)]
+pub struct ClientBuilder {
+    config: HttpConfig,
+}
+
+impl ClientBuilder {
+    /// The token that the service wants, and has to know.
+    #[must_use]
+    pub fn token(mut self, token: Token) -> Self {
+        self.config.token = Some(token);
+        self
+    }
+
+    /// Other time limits than the contract's.
+    #[must_use]
+    pub fn time_limits(mut self, limits: TimeLimits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// The longest answer that is taken, in bytes.
+    #[must_use]
+    pub fn max_answer_bytes(mut self, bytes: u64) -> Self {
+        self.config.max_answer_bytes = bytes;
+        self
+    }
+
+    /// Asks for compressed answers: worth it where the port is forwarded over a slow line.
+    #[must_use]
+    pub fn compress(mut self, compress: bool) -> Self {
+        self.config.compress = compress;
+        self
+    }
+
+    /// The client. It connects with its first call.
+    pub fn build(self) -> Result<Client, ConfigError> {
+        let http = Http::new(self.config)?;
+        Ok(Client(Arc::new(Inner { http, info: Mutex::new(None) })))
+    }
+}
+
+impl Client {
+    /// A client of the service at this target.
+    pub fn builder(target: Target) -> ClientBuilder {
+        ClientBuilder {
+            config: HttpConfig {
+                target,
+                token: None,
+                limits: TimeLimits::default(),
+                max_answer_bytes: MAX_ANSWER_BYTES,
+                compress: false,
+            },
+        }
+    }
+
+    /// A client of the service behind this Unix socket.
+    pub fn socket(path: impl Into<PathBuf>) -> ClientBuilder {
+        Self::builder(Target::Socket(path.into()))
+    }
+
+    /// Reads a batch of files.
+    pub async fn read(&self, request: &ReadFileContextRequest) -> Result<ReadFileContextResponse, Error> {
+        self.ask(routes::READ_FILE_CONTEXT, request, request.deadline_ms).await
+    }
+
+    /// Lists one directory.
+    pub async fn list(&self, request: &ListDirectoryRequest) -> Result<ListDirectoryResponse, Error> {
+        self.ask(routes::LIST_DIRECTORY, request, None).await
+    }
+
+    /// Searches contents.
+    pub async fn find_text(&self, request: &FindTextRequest) -> Result<FindTextResponse, Error> {
+        self.ask(routes::FIND_TEXT, request, request.deadline_ms).await
+    }
+
+    /// Searches names.
+    pub async fn find_paths(&self, request: &FindPathsRequest) -> Result<FindPathsResponse, Error> {
+        self.ask(routes::FIND_PATHS, request, request.deadline_ms).await
+    }
+
+    /// Edits one file exactly.
+    pub async fn edit(&self, request: &EditFileRequest) -> Result<EditFileResponse, Error> {
+        self.change(routes::EDIT_FILE, request).await
+    }
+
+    /// Writes one whole file.
+    pub async fn write(&self, request: &WriteFileRequest) -> Result<WriteFileResponse, Error> {
+        self.change(routes::WRITE_FILE, request).await
+    }
+
+    /// Deletes one file or link.
+    pub async fn delete(&self, request: &DeleteFileRequest) -> Result<DeleteFileResponse, Error> {
+        self.change(routes::DELETE_FILE, request).await
+    }
+
+    /// Asks who and what the service is.
+    pub async fn info(&self) -> Result<Arc<InfoResponse>, Error> {
+        let call = Call {
+            method: Method::GET,
+            route: routes::INFO,
+            body: Bytes::new(),
+            idempotency_key: None,
+            answer_within: self.answer_within(None),
+        };
+        let info: InfoResponse = decode(&self.send_read(&call).await?)?;
+        if info.api != API {
+            let found = format!("{} {} ({})", info.service, info.version, info.api);
+            return Err(Error::Version { found, needed: API.into() });
+        }
+        let info = Arc::new(info);
+        *self.0.info.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&info));
+        Ok(info)
+    }
+
+    fn known_info(&self) -> Option<Arc<InfoResponse>> {
+        self.0.info.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn answer_within(&self, deadline_ms: Option<u64>) -> Duration {
+        let known = self.known_info().map(|info| info.limits.deadline_ms);
+        let deadline = deadline_ms.or(known).map_or(DEADLINE, Duration::from_millis);
+        // A day: `Instant` cannot hold what a caller may wish for.
+        deadline.min(Duration::from_secs(86_400)) + self.0.http.limits().answer_grace
+    }
+
+    fn call(
+        &self,
+        route: &'static str,
+        request: &impl Serialize,
+        deadline_ms: Option<u64>,
+    ) -> Result<Call, Error> {
+        let body = serde_json::to_vec(request).map_err(|error| Error::protocol(error.to_string()))?;
+        Ok(Call {
+            method: Method::POST,
+            route,
+            body: body.into(),
+            idempotency_key: None,
+            answer_within: self.answer_within(deadline_ms),
+        })
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        request: &impl Serialize,
+        deadline_ms: Option<u64>,
+    ) -> Result<T, Error> {
+        let call = self.call(route, request, deadline_ms)?;
+        decode(&self.send_read(&call).await?)
+    }
+
+    /// Sends what changes nothing: once more on a fresh connection, if the first one broke or fell silent.
+    async fn send_read(&self, call: &Call) -> Result<Answer, Error> {
+        match self.0.http.send(call).await {
+            Ok(answer) => Ok(answer),
+            Err(failure) if may_be_mended(&failure) => {
+                self.0.http.renew();
+                self.0.http.send(call).await.map_err(|failure| failure.error)
+            }
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    /// Sends a change: once more with the same key, if nothing came back and the service is still the same.
+    async fn change<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        request: &impl Serialize,
+    ) -> Result<T, Error> {
+        let before = match self.known_info() {
+            Some(info) => info,
+            None => self.info().await?,
+        };
+        let key = random_hex(16).map_err(|error| Error::protocol(error.to_string()))?;
+        let call = Call { idempotency_key: Some(key.clone()), ..self.call(route, request, None)? };
+        let first = match self.0.http.send(&call).await {
+            Ok(answer) => return known(decode(&answer), &key),
+            Err(failure) => failure,
+        };
+        self.0.http.renew();
+        let unknown = |failure: Failure, why: &str| match failure.maybe_seen {
+            true => Error::OutcomeUnknown { key: key.clone(), reason: format!("{}; {why}", failure.error) },
+            false => failure.error,
+        };
+        if !may_be_mended(&first) {
+            return Err(unknown(first, "the service cannot be asked again"));
+        }
+        if !before.features.contains(&Feature::Idempotency) {
+            return Err(unknown(first, "the service keeps no outcomes to ask for"));
+        }
+        match self.info().await {
+            Ok(now) if now.instance_id == before.instance_id => {}
+            Ok(_) => return Err(unknown(first, "the service was started anew meanwhile")),
+            Err(error) => return Err(unknown(first, &format!("asking again failed: {error}"))),
+        }
+        match self.0.http.send(&call).await {
+            Ok(answer) => known(decode(&answer), &key),
+            Err(second) => {
+                let why = format!("asking again failed: {}", second.error);
+                let maybe_seen = first.maybe_seen || second.maybe_seen;
+                Err(unknown(Failure { maybe_seen, ..first }, &why))
+            }
+        }
+    }
+}
+
+/// Whether a fresh connection may help.
+fn may_be_mended(failure: &Failure) -> bool {
+    match &failure.error {
+        Error::Connect { .. } => true,
+        // Another wait of the same length for a connection would not.
+        Error::Timeout { phase, .. } => *phase != crate::Phase::Connect,
+        _ => false,
+    }
+}
+
+/// What an answer means: the response, or why there is none.
+fn decode<T: DeserializeOwned>(answer: &Answer) -> Result<T, Error> {
+    if answer.status.is_success() {
+        return serde_json::from_slice(&answer.body).map_err(|error| Error::protocol(error.to_string()));
+    }
+    let status = answer.status.as_u16();
+    if !answer.content_type.starts_with("application/problem+json") {
+        return Err(Error::protocol(format!(
+            "status {status} with a body of type `{}`",
+            answer.content_type
+        )));
+    }
+    let problem: Problem = serde_json::from_slice(&answer.body)
+        .map_err(|error| Error::protocol(format!("status {status} with a damaged Problem: {error}")))?;
+    if problem.code == Code::Unauthorized {
+        return Err(Error::Unauthorized { detail: problem.detail });
+    }
+    Err(Error::Refused(Box::new(problem)))
+}
+
+/// Of a change, an answer that cannot be understood leaves the outcome unknown.
+fn known<T>(decoded: Result<T, Error>, key: &str) -> Result<T, Error> {
+    decoded.map_err(|error| match error {
+        Error::Protocol { .. } => Error::OutcomeUnknown { key: key.to_owned(), reason: error.to_string() },
+        error => error,
+    })
+}

@@ -1,0 +1,225 @@
+//! The one file that speaks reqwest: a call goes out, an answer comes in, each phase within its time. What is sent
+//! again, and what an answer means, is decided in `client.rs`.
+
+use std::error::Error as StdError;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Method, StatusCode};
+
+use crate::error::{ConfigError, Error, Phase};
+use crate::pace::{Pace, PacedBody};
+use crate::proof::{ProofError, ProofLayer};
+use crate::target::Target;
+use crate::time::{TimeLimits, until};
+use crate::token::Token;
+
+/// How much is reserved at most because an answer says that it is long.
+const MAX_RESERVED: u64 = 16 << 20;
+
+/// How a service is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpConfig {
+    pub(crate) target: Target,
+    pub(crate) token: Option<Token>,
+    pub(crate) limits: TimeLimits,
+    pub(crate) max_answer_bytes: u64,
+    pub(crate) compress: bool,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) route: &'static str,
+    pub(crate) body: Bytes,
+    pub(crate) idempotency_key: Option<String>,
+    /// Until an answer begins, once the request is sent.
+    pub(crate) answer_within: Duration,
+}
+
+/// An answer that arrived whole.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: String,
+    pub(crate) body: Bytes,
+}
+
+/// A call without an answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    /// Whether the service may have seen the request.
+    pub(crate) maybe_seen: bool,
+}
+
+/// The way to one service, with its pool of proved connections.
+#[derive(Debug)]
+pub(crate) struct Http {
+    config: HttpConfig,
+    base: String,
+    authorization: Option<HeaderValue>,
+    client: Mutex<reqwest::Client>,
+}
+
+impl Http {
+    pub(crate) fn new(config: HttpConfig) -> Result<Self, ConfigError> {
+        let client = connector(&config).map_err(|error| ConfigError::Http(chain(&error)))?;
+        let authorization = config.token.as_ref().map(bearer).transpose()?;
+        Ok(Self { base: config.target.base(), authorization, client: Mutex::new(client), config })
+    }
+
+    pub(crate) fn limits(&self) -> &TimeLimits {
+        &self.config.limits
+    }
+
+    /// Leaves every connection behind: the next call makes a fresh one.
+    pub(crate) fn renew(&self) {
+        if let Ok(fresh) = connector(&self.config) {
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
+    }
+
+    /// Sends the call, once.
+    pub(crate) async fn send(&self, call: &Call) -> Result<Answer, Failure> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut request = client
+            .request(call.method.clone(), format!("{}{}", self.base, call.route))
+            .header(ACCEPT, "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some(key) = &call.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        let pace = Arc::new(Pace::new(call.body.is_empty()));
+        if !call.body.is_empty() {
+            let body = PacedBody::new(call.body.clone(), Arc::clone(&pace));
+            request = request.header(CONTENT_TYPE, "application/json").body(reqwest::Body::wrap(body));
+        }
+        let head = self.head(request, &pace, call.answer_within).await?;
+        let status = head.status();
+        let content_type = head.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let body = self.body(head).await.map_err(|error| Failure { error, maybe_seen: true })?;
+        Ok(Answer { status, content_type, body })
+    }
+
+    /// Waits for the answer to begin.
+    async fn head(
+        &self,
+        request: reqwest::RequestBuilder,
+        pace: &Pace,
+        answer_within: Duration,
+    ) -> Result<reqwest::Response, Failure> {
+        let mut sending = pin!(request.send());
+        loop {
+            let (phase, after, end) = pace.limit(self.config.limits.silence, answer_within);
+            match until(end, &mut sending).await {
+                Some(Ok(response)) => return Ok(response),
+                Some(Err(error)) => return Err(self.failure(&error)),
+                // What was sent meanwhile may have moved the end.
+                None if pace.limit(self.config.limits.silence, answer_within).2 > Instant::now() => {}
+                None => {
+                    return Err(Failure { error: Error::Timeout { phase, after }, maybe_seen: true });
+                }
+            }
+        }
+    }
+
+    /// Receives the answer's body, frame by frame.
+    async fn body(&self, mut response: reqwest::Response) -> Result<Bytes, Error> {
+        let (silence, most) = (self.config.limits.silence, self.config.max_answer_bytes);
+        let declared = response.content_length();
+        let mut whole = Vec::new();
+        loop {
+            let frame = until(Instant::now() + silence, response.chunk()).await;
+            let frame = frame.ok_or(Error::Timeout { phase: Phase::Receive, after: silence })?;
+            let Some(frame) = frame.map_err(|error| self.failure(&error).error)? else {
+                return Ok(whole.into());
+            };
+            if whole.is_empty() && declared == Some(frame.len() as u64) {
+                return Ok(frame);
+            }
+            if whole.len() as u64 + frame.len() as u64 > most {
+                return Err(Error::protocol(format!(
+                    "it is longer than {most} bytes; ask for less (max_batch_bytes)"
+                )));
+            }
+            if whole.is_empty() {
+                let reserved = declared.unwrap_or(0).min(MAX_RESERVED).min(most);
+                whole.reserve(usize::try_from(reserved).unwrap_or(0).max(frame.len()));
+            }
+            whole.extend_from_slice(&frame);
+        }
+    }
+
+    fn failure(&self, error: &reqwest::Error) -> Failure {
+        let target = self.config.target.to_string();
+        let proof = causes(error).find_map(|cause| cause.downcast_ref::<ProofError>());
+        if let Some(ProofError::Stranger(what)) = proof {
+            let detail = format!(
+                "whoever answers at {target} does not know the token: {what}; the token was not sent. Another \
+                 program may have taken the port, or the token file is of an earlier start"
+            );
+            return Failure { error: Error::Unauthorized { detail }, maybe_seen: false };
+        }
+        if let Some(ProofError::Broken(reason)) = proof {
+            let error = Error::Connect { target, reason: reason.clone() };
+            return Failure { error, maybe_seen: false };
+        }
+        if error.is_connect() && error.is_timeout() {
+            let error = Error::Timeout { phase: Phase::Connect, after: self.config.limits.connect };
+            return Failure { error, maybe_seen: false };
+        }
+        let mut parse = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+        let maybe_seen = !error.is_connect();
+        if parse.any(hyper::Error::is_parse) || error.is_decode() {
+            return Failure { error: Error::protocol(chain(error)), maybe_seen };
+        }
+        let reason = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        let reason =
+            if maybe_seen { format!("it broke before the answer was complete ({reason})") } else { reason };
+        Failure { error: Error::Connect { target, reason }, maybe_seen }
+    }
+}
+
+fn connector(config: &HttpConfig) -> reqwest::Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("filectx/", env!("CARGO_PKG_VERSION")))
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .http1_only()
+        .tcp_nodelay(true)
+        .connect_timeout(config.limits.connect)
+        .zstd(config.compress);
+    if let Target::Socket(path) = &config.target {
+        builder = builder.unix_socket(path.as_path());
+    }
+    if let Some(token) = &config.token {
+        builder =
+            builder.connector_layer(ProofLayer { token: token.clone(), host: config.target.host_header() });
+    }
+    builder.build()
+}
+
+fn bearer(token: &Token) -> Result<HeaderValue, ConfigError> {
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", token.text())).map_err(|_| ConfigError::Token)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The error and what caused it.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+fn chain(error: &(dyn StdError + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
