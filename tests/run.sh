@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Installs what the tests need, then runs all of them. The only command that a fresh Debian machine with Rust needs.
+#   tests/run.sh            everything
+#   TESTS_REQUIRE="..."     which tools must be there (default with CI set: all); a test without its tool says so
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "tools from Debian"
+packages=()
+need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
+need cc gcc
+need patch patch
+need rg ripgrep
+need setfattr attr
+need setfacl acl
+need unshare util-linux
+python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
+if [ "${#packages[@]}" -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get update -q >/dev/null
+        apt-get install -y -q --no-install-recommends "${packages[@]}" >/dev/null
+    else
+        echo "not installed (needs root and apt-get): ${packages[*]}"
+    fi
+fi
+if [ -n "${CI:-}" ]; then
+    export TESTS_REQUIRE="${TESTS_REQUIRE:-all}"
+fi
+
+step "form"
+cargo fmt --all --check
+step "lints"
+cargo clippy --workspace --all-targets --locked -- -D warnings
+step "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+step "programs"
+cargo build --locked --package filectx-service --package filectx-client --bins
+export FILECTX_PROGRAMS="${CARGO_TARGET_DIR:-target}/debug"
+
+step "tests"
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --workspace --locked --no-fail-fast
+else
+    cargo test --workspace --locked --no-fail-fast
+fi
+step "examples in the documentation"
+cargo test --workspace --locked --doc --quiet
+
+step "all passed"

@@ -1,0 +1,19 @@
+//! What a test needs of its machine. Where it is missing the test says so and passes, unless `TESTS_REQUIRE` (names
+//! apart by blanks; CI names all) asks for it: then it fails.
+
+/// Whether `tool` can be used: `there` tells. Says so on stderr when it cannot.
+pub fn has(tool: &str, there: bool) -> bool {
+    let required = std::env::var("TESTS_REQUIRE").unwrap_or_default();
+    let asked = required.split_whitespace().any(|name| name == tool || name == "all");
+    assert!(there || !asked, "TESTS_REQUIRE names {tool}, and it is not there");
+    if !there {
+        eprintln!("skipped: {tool} is not there (TESTS_REQUIRE={tool} makes this a failure)");
+    }
+    there
+}
+
+/// Whether the program `name` is on the path.
+pub fn program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    has(name, std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
