@@ -1,0 +1,109 @@
+//! Opening against trees made to mislead: links, fences, names that look alike.
+
+use super::*;
+use crate::FenceConfig;
+
+fn fences(roots: &[&Path], deny: &[&str]) -> Fences {
+    let config = FenceConfig {
+        roots: roots.iter().map(|root| root.to_path_buf()).collect(),
+        deny: deny.iter().map(|&glob| glob.to_owned()).collect(),
+        home: "/".into(),
+        ..FenceConfig::default()
+    };
+    Fences::new(&config).unwrap()
+}
+
+fn open(fences: &Fences, cwd: &Path, path: &str) -> Result<Opened, Error> {
+    let located = fences.locate(Some(path), None, cwd.to_str(), "").map_err(|unlocated| unlocated.error)?;
+    fences.open_file(&located)
+}
+
+/// `jail/ok`, links in it, and what lies outside.
+fn jail() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::create_dir_all(at("jail/sub")).unwrap();
+    std::fs::create_dir_all(at("jail_evil")).unwrap();
+    std::fs::write(at("jail/ok"), "inside").unwrap();
+    std::fs::write(at("jail_evil/secret"), "outside").unwrap();
+    for (link, target) in [
+        ("jail/out", Path::new("../jail_evil/secret")),
+        ("jail/out_dir", Path::new("../jail_evil")),
+        ("jail/dangling_out", Path::new("../jail_evil/none")),
+        ("jail/loop", Path::new("loop")),
+        ("jail/good", Path::new("ok")),
+        ("jail/sub/absolute", &at("jail/ok")),
+        ("way_in", &at("jail")),
+    ] {
+        std::os::unix::fs::symlink(target, at(link)).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn roots_hold_whether_something_is_there_or_not() {
+    let dir = jail();
+    let root = dir.path().join("jail");
+    let fences = fences(&[&root], &[]);
+    for path in [
+        "../jail_evil/secret",
+        "../jail_evil/none",
+        "../none/none",
+        "out",
+        "out_dir/secret",
+        "out_dir/none",
+        "dangling_out",
+        "/etc/passwd",
+        "/no/such",
+        "sub/../../top",
+        "sub//..//..//top",
+    ] {
+        assert_eq!(open(&fences, &root, path).err(), Some(Error::OutsideRoots), "{path}");
+    }
+    for path in ["ok", "./ok", "sub/../ok", "good", "sub/absolute", "../jail/ok"] {
+        assert!(open(&fences, &root, path).is_ok(), "{path}: {:?}", open(&fences, &root, path));
+    }
+    assert!(open(&fences, dir.path(), "way_in/ok").is_ok());
+    assert_eq!(open(&fences, &root, "loop").err(), Some(Error::LinkLoop));
+    assert_eq!(open(&fences, &root, "none").err(), Some(Error::NotFound { sibling: None }));
+}
+
+#[test]
+fn what_is_denied_is_denied_by_any_way() {
+    let dir = jail();
+    for roots in [vec![], vec![dir.path()]] {
+        let fences = fences(&roots, &["jail_evil", "*.pem"]);
+        for path in [
+            "jail_evil/secret",
+            "jail_evil/none",
+            "jail/out",
+            "jail/out_dir/none",
+            "jail/x.pem",
+            "jail/../jail_evil/secret",
+        ] {
+            assert_eq!(
+                open(&fences, dir.path(), path).err(),
+                Some(Error::DeniedByPolicy),
+                "{path} {roots:?}"
+            );
+        }
+        assert!(open(&fences, dir.path(), "jail/ok").is_ok());
+    }
+}
+
+#[test]
+fn failures_name_what_helps() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("Bild\u{a0}2.txt"), "").unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let fences = fences(&[], &[]);
+    let sibling = Some("Bild\u{a0}2.txt".as_bytes().to_vec());
+    assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), Some(Error::NotFound { sibling }));
+    std::fs::write(dir.path().join("Bild\u{202f}2.txt"), "").unwrap();
+    assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), Some(Error::NotFound { sibling: None }));
+    let component = dir.path().join("file").as_os_str().as_bytes().to_vec();
+    for path in ["file/x", "file/"] {
+        let expected = Error::NotADirectory { component: component.clone() };
+        assert_eq!(open(&fences, dir.path(), path).err(), Some(expected));
+    }
+}

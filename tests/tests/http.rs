@@ -1,0 +1,236 @@
+//! The golden cases at every boundary: the engine in process, the router without a network, and the client over TCP.
+//! The three answers hold what the case asks for, and are equal. Beside them: what only the network shows.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use filectx_client::{Client, Target, Token};
+use filectx_files::{FenceConfig, Files};
+use filectx_openapi::{FileRequest, Limits, ReadFileContextRequest, routes};
+use filectx_service::{Door, Service, guard::token, host::Host};
+use filectx_tests::golden::{self, Case};
+use filectx_tests::programs;
+use http_body_util::{BodyExt as _, Full};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// One operation at its three boundaries. Each gives the answer as JSON, or the code of the Problem.
+struct Operation<Request, Response> {
+    route: &'static str,
+    engine: fn(&Arc<Files>, Request) -> Result<Response, filectx_openapi::ItemError>,
+    client: AsyncCall<Request, Response>,
+}
+
+type AsyncCall<Request, Response> =
+    for<'a> fn(
+        &'a Client,
+        &'a Request,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<Response, filectx_client::Error>> + 'a>>;
+
+type Answer = Result<Value, String>;
+
+fn engine() -> Files {
+    let fences = FenceConfig { home: filectx_files::home_directory(), ..FenceConfig::default() };
+    Files::new(&fences, Limits::default()).expect("an engine without roots")
+}
+
+fn door() -> (Door, String) {
+    let token = token::Token::generate().expect("a token");
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("token");
+    token.write(&file).expect("a token file");
+    let text = std::fs::read_to_string(&file).expect("a token file").trim().to_owned();
+    (Door::new(Arc::new(Service::new(engine(), token, &Host::here().expect("a host")))), text)
+}
+
+fn client_of(service: &programs::Service) -> Client {
+    let target = Target::from_url(service.url()).expect("a URL");
+    Client::builder(target).token(Token::new(&service.token).expect("a token")).build().expect("a client")
+}
+
+fn json(value: impl Serialize) -> Value {
+    serde_json::to_value(value).expect("an answer is JSON")
+}
+
+async fn ask_router(door: &Door, token: &str, route: &str, body: &Value) -> Answer {
+    let request = http::Request::post(route)
+        .header("host", "127.0.0.1")
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .body(Full::from(serde_json::to_vec(body).expect("a request is JSON")))
+        .expect("a request");
+    let response = door.answer(request).await;
+    assert!(response.headers().contains_key("x-request-id"), "{route}: no request id");
+    let status = response.status();
+    let kind = response.headers()["content-type"].to_str().expect("a content type").to_owned();
+    let body = response.into_body().collect().await.expect("a whole answer").to_bytes();
+    let answer: Value = serde_json::from_slice(&body).expect("an answer is JSON");
+    if status.is_success() {
+        assert_eq!(kind, "application/json", "{route}");
+        return Ok(answer);
+    }
+    assert_eq!(
+        (kind.as_str(), &answer["status"]),
+        ("application/problem+json", &Value::from(status.as_u16()))
+    );
+    Err(answer["code"].as_str().expect("a Problem has a code").to_owned())
+}
+
+async fn check<Request, Response>(operation: &Operation<Request, Response>, cases: Vec<Case>)
+where
+    Request: DeserializeOwned,
+    Response: Serialize,
+{
+    let files = Arc::new(engine());
+    let (door, token) = door();
+    let service = programs::Service::start(&[]);
+    let client = client_of(&service);
+    for case in cases {
+        // What changes files begins anew at each boundary.
+        let mut answers = Vec::new();
+        for boundary in ["engine", "router", "client"] {
+            let made = case.make();
+            let parse = || serde_json::from_value::<Request>(made.case.request.clone());
+            let answer: Answer = match (boundary, parse()) {
+                ("router", _) => ask_router(&door, &token, operation.route, &made.case.request).await,
+                (_, Err(error)) => panic!("{}: the request does not parse: {error}", case.name),
+                ("engine", Ok(request)) => {
+                    (operation.engine)(&files, request).map(json).map_err(|e| e.code.as_str().to_owned())
+                }
+                (_, Ok(request)) => {
+                    (operation.client)(&client, &request).await.map(json).map_err(|error| match error {
+                        filectx_client::Error::Refused(problem) => problem.code.as_str().to_owned(),
+                        other => panic!("{}: {other}", case.name),
+                    })
+                }
+            };
+            match (&answer, &case.problem) {
+                (Ok(answer), None) => made.check(answer, boundary),
+                (Err(code), Some(expected)) => assert_eq!(code, expected, "{} ({boundary})", case.name),
+                (other, _) => panic!("{} ({boundary}): {other:?}", case.name),
+            }
+            answers.push(answer.map(|answer| unlike_everywhere(answer, &made.case.request)));
+        }
+        assert_eq!(answers[0], answers[1], "{}: engine and router differ", case.name);
+        assert_eq!(answers[0], answers[2], "{}: engine and client differ", case.name);
+    }
+}
+
+/// An answer without what differs between two runs of a case: its directory and the times of its files.
+fn unlike_everywhere(mut answer: Value, request: &Value) -> Value {
+    let root = request["cwd"].as_str().unwrap_or("$NONE").to_owned();
+    strip(&mut answer, &root);
+    answer
+}
+
+fn strip(value: &mut Value, root: &str) {
+    match value {
+        Value::String(text) => *text = text.replace(root, "$ROOT"),
+        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, root)),
+        Value::Object(fields) => {
+            fields.remove("last_modified_epoch_millis");
+            fields.values_mut().for_each(|field| strip(field, root));
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn read_is_the_same_at_every_boundary() {
+    let operation = Operation::<ReadFileContextRequest, _> {
+        route: routes::READ_FILE_CONTEXT,
+        engine: |files, request| files.read(request),
+        client: |client, request| Box::pin(client.read(request)),
+    };
+    check(&operation, golden::cases("read")).await;
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_ends_its_work() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sparse = std::fs::File::create(dir.path().join("huge")).expect("a file");
+    (&sparse).write_all(&b"line\n".repeat(2000)).expect("a beginning");
+    sparse.set_len(1 << 40).expect("a length");
+    let service = programs::Service::start(&[]);
+    let body = format!(r#"{{"cwd":{:?},"files":[{{"path":"huge"}}]}}"#, dir.path());
+    let mut connection =
+        TcpStream::connect(service.url().trim_start_matches("http://")).expect("a connection");
+    write!(
+        connection,
+        "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        routes::READ_FILE_CONTEXT,
+        service.token,
+        body.len()
+    )
+    .expect("a request");
+    // The scan of a terabyte is under way when the process takes CPU time.
+    let busy = |pid| filectx_tests::bench::cpu_of(pid).as_millis();
+    let start = busy(service.pid());
+    wait_until("the scan begins", || busy(service.pid()) >= start + 50);
+    drop(connection);
+    wait_until("the scan ends", || {
+        let before = busy(service.pid());
+        idle_for_a_while();
+        busy(service.pid()) == before
+    });
+    assert!(
+        service.log().contains(routes::READ_FILE_CONTEXT) || service.log().contains("read"),
+        "{}",
+        service.log()
+    );
+}
+
+/// Passes time by work of its own: a wait on a pipe that nobody writes to.
+fn idle_for_a_while() {
+    let (reader, _writer) = std::os::unix::net::UnixStream::pair().expect("a pair");
+    reader.set_read_timeout(Some(std::time::Duration::from_millis(200))).expect("a time limit");
+    let _ = (&reader).read(&mut [0]);
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !done() {
+        assert!(std::time::Instant::now() < end, "{what}: not within 20 s");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn two_thousand_files_and_not_one_more() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), "a\n").expect("a file");
+    let service = programs::Service::start(&[]);
+    let client = client_of(&service);
+    let batch = |n| ReadFileContextRequest {
+        files: vec![FileRequest { path: Some("a".into()), ..FileRequest::default() }; n],
+        cwd: dir.path().to_str().map(str::to_owned),
+        ..ReadFileContextRequest::default()
+    };
+    let read = client.read(&batch(2000)).await.expect("2,000 files are a batch");
+    assert_eq!(read.file_contexts.len(), 2000);
+    let refused = client.read(&batch(2001)).await.expect_err("2,001 files are none");
+    let filectx_client::Error::Refused(problem) = refused else { panic!("{refused:?}") };
+    assert_eq!((problem.data.pointer.as_deref(), problem.data.limit), (Some("/files"), Some(2000)));
+}
+
+#[tokio::test]
+async fn the_service_ends_when_asked_to() {
+    let service = programs::Service::start(&[]);
+    client_of(&service).info().await.expect("info");
+    assert_eq!(service.terminate(), Some(0));
+}
+
+#[tokio::test]
+async fn a_socket_serves_as_a_port_does() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let socket = dir.path().join("private/socket");
+    let service = programs::Service::start(&["--socket", socket.to_str().expect("UTF-8")]);
+    let token = Token::new(&service.token).expect("a token");
+    let client = Client::socket(&socket).token(token).build().expect("a client");
+    assert_eq!(client.info().await.expect("info").instance_id, service.ready.instance_id);
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(std::fs::metadata(&socket).expect("a socket").permissions().mode() & 0o777, 0o600);
+}
