@@ -286,3 +286,6 @@ fn known<T>(decoded: Result<T, Error>, key: &str) -> Result<T, Error> {
         error => error,
     })
 }
+
+#[cfg(test)]
+mod tests;

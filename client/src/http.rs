@@ -118,15 +118,16 @@ impl Http {
     ) -> Result<reqwest::Response, Failure> {
         let mut sending = pin!(request.send());
         loop {
-            let (phase, after, end) = pace.limit(self.config.limits.silence, answer_within);
-            match until(end, &mut sending).await {
+            let limit = || pace.limit(self.config.limits.silence, answer_within);
+            match until(limit().2, &mut sending).await {
                 Some(Ok(response)) => return Ok(response),
                 Some(Err(error)) => return Err(self.failure(&error)),
-                // What was sent meanwhile may have moved the end.
-                None if pace.limit(self.config.limits.silence, answer_within).2 > Instant::now() => {}
-                None => {
-                    return Err(Failure { error: Error::Timeout { phase, after }, maybe_seen: true });
-                }
+                None => {}
+            }
+            // What was sent meanwhile may have moved the end.
+            let (phase, after, end) = limit();
+            if end <= Instant::now() {
+                return Err(Failure { error: Error::Timeout { phase, after }, maybe_seen: true });
             }
         }
     }
@@ -142,13 +143,13 @@ impl Http {
             let Some(frame) = frame.map_err(|error| self.failure(&error).error)? else {
                 return Ok(whole.into());
             };
-            if whole.is_empty() && declared == Some(frame.len() as u64) {
-                return Ok(frame);
-            }
             if whole.len() as u64 + frame.len() as u64 > most {
                 return Err(Error::protocol(format!(
                     "it is longer than {most} bytes; ask for less (max_batch_bytes)"
                 )));
+            }
+            if whole.is_empty() && declared == Some(frame.len() as u64) {
+                return Ok(frame);
             }
             if whole.is_empty() {
                 let reserved = declared.unwrap_or(0).min(MAX_RESERVED).min(most);
@@ -176,9 +177,9 @@ impl Http {
             let error = Error::Timeout { phase: Phase::Connect, after: self.config.limits.connect };
             return Failure { error, maybe_seen: false };
         }
-        let mut parse = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
         let maybe_seen = !error.is_connect();
-        if parse.any(hyper::Error::is_parse) || error.is_decode() {
+        let by_hyper = causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
+        if by_hyper.map_or(error.is_decode(), hyper::Error::is_parse) {
             return Failure { error: Error::protocol(chain(error)), maybe_seen };
         }
         let reason = causes(error).last().map(ToString::to_string).unwrap_or_default();

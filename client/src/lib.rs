@@ -9,6 +9,8 @@ mod http;
 mod pace;
 mod proof;
 pub mod render;
+#[cfg(test)]
+mod stub;
 mod target;
 mod time;
 mod token;

@@ -3,6 +3,8 @@
 
 mod lines;
 mod read;
+#[cfg(test)]
+mod read_tests;
 mod read_text;
 mod wanted;
 
