@@ -19,6 +19,8 @@ pub enum Error {
     InvalidPath { detail: String },
     /// There is no such file; `sibling` is the one name beside it that looks alike.
     NotFound { sibling: Option<Vec<u8>> },
+    /// The path, or a part of it, is a link that leads nowhere.
+    DanglingLink { link: Vec<u8>, target: Vec<u8> },
     /// The system denies it to this user.
     PermissionDenied,
     /// The path leads outside the roots.
@@ -130,6 +132,11 @@ impl Error {
                 hint = sibling.as_ref().map(|name| {
                     format!("a name that looks alike is there: {} (send it exactly so)", escaped(name))
                 });
+                (Code::NotFound, "there is no such file".to_owned())
+            }
+            Error::DanglingLink { link, target } => {
+                let (link, target) = (escaped(link), escaped(target));
+                hint = Some(format!("{link} is a link to {target}, which is not there"));
                 (Code::NotFound, "there is no such file".to_owned())
             }
             Error::PermissionDenied => {

@@ -157,7 +157,7 @@ impl Fences {
     /// Adds what helps to a failure: the part that is no directory, a name that looks alike.
     pub(crate) fn explain(&self, at: &Located, error: Error) -> Error {
         match error {
-            Error::NotFound { sibling: None } => Error::NotFound { sibling: self.look_alike(at) },
+            Error::NotFound { sibling: None } => self.missing(at),
             Error::Io { errno: Errno::NOTDIR } => Error::NotADirectory { component: self.no_directory(at) },
             error => error,
         }
@@ -175,11 +175,20 @@ impl Fences {
             .to_vec()
     }
 
-    /// The one name in the directory of the first missing part that equals it after NFKC and blank folding.
-    fn look_alike(&self, at: &Located) -> Option<Vec<u8>> {
+    /// What is known of the first missing part: that it is a link, or that a name looks alike.
+    fn missing(&self, at: &Located) -> Error {
         let path = at.joined().as_os_str().as_bytes();
-        let missing = prefixes(path)
-            .find(|prefix| matches!(self.look(&self.located_prefix(prefix)), Err(Error::NotFound { .. })))?;
+        let is_missing =
+            |prefix: &&[u8]| matches!(self.look(&self.located_prefix(prefix)), Err(Error::NotFound { .. }));
+        let Some(missing) = prefixes(path).find(is_missing) else { return Error::NotFound { sibling: None } };
+        match rustix::fs::readlinkat(CWD, to_path(missing), Vec::new()) {
+            Ok(target) => Error::DanglingLink { link: missing.to_vec(), target: target.into_bytes() },
+            Err(_) => Error::NotFound { sibling: self.look_alike(missing) },
+        }
+    }
+
+    /// The one name beside `missing` that equals it after NFKC and blank folding.
+    fn look_alike(&self, missing: &[u8]) -> Option<Vec<u8>> {
         let cut = missing.iter().rposition(|&b| b == b'/')?;
         let dir = self.located_prefix(if cut == 0 { b"/" } else { &missing[..cut] });
         let wanted = folded(std::str::from_utf8(&missing[cut + 1..]).ok()?);

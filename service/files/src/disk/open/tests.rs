@@ -107,3 +107,14 @@ fn failures_name_what_helps() {
         assert_eq!(open(&fences, dir.path(), path).err(), Some(expected));
     }
 }
+
+#[test]
+fn a_link_that_leads_nowhere_is_no_name_that_looks_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("gone", dir.path().join("link")).unwrap();
+    let link = dir.path().join("link").as_os_str().as_bytes().to_vec();
+    for path in ["link", "link/below"] {
+        let expected = Error::DanglingLink { link: link.clone(), target: b"gone".to_vec() };
+        assert_eq!(open(&fences(&[], &[]), dir.path(), path).err(), Some(expected));
+    }
+}
