@@ -30,6 +30,14 @@ impl Buffers {
         Arc::new(Self { most, held: Mutex::new(0), freed: Condvar::new() })
     }
 
+    /// Takes `bytes`, if they may be held now.
+    pub fn try_reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+        let mut held = self.lock();
+        let fits = bytes <= self.most.saturating_sub(*held);
+        *held += if fits { bytes } else { 0 };
+        fits.then(|| Reservation { buffers: Arc::clone(self), bytes })
+    }
+
     /// Waits until `bytes` may be held. What is more than all there is waits for all there is.
     pub fn reserve(self: &Arc<Self>, bytes: u64, cancel: &Cancel) -> Result<Reservation, Error> {
         let bytes = bytes.min(self.most);
@@ -44,6 +52,16 @@ impl Buffers {
 
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation {
+    /// Gives back what is more than `bytes`.
+    pub fn shrink(&mut self, bytes: u64) {
+        let spare = self.bytes.saturating_sub(bytes);
+        self.bytes -= spare;
+        *self.buffers.lock() -= spare;
+        self.buffers.freed.notify_all();
     }
 }
 
@@ -70,6 +88,18 @@ mod tests {
         drop(first);
         assert_eq!(second.join().unwrap(), Ok(5));
         assert_eq!(buffers.reserve(99, &cancel).unwrap().bytes, 10);
+    }
+
+    #[test]
+    fn what_is_not_needed_is_given_back() {
+        let buffers = Buffers::new(10);
+        let mut first = buffers.try_reserve(8).unwrap();
+        assert!(buffers.try_reserve(5).is_none());
+        first.shrink(5);
+        first.shrink(7);
+        let second = buffers.try_reserve(5).unwrap();
+        drop((first, second));
+        assert!(buffers.try_reserve(10).is_some());
     }
 
     #[test]

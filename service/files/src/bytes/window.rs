@@ -160,7 +160,9 @@ impl<'a> Scanner<'a> {
         }
         // A scan that stopped right at the end has reached it.
         let reached = at_end && self.held.is_empty() && !self.stopped;
-        if reached && self.began.is_some() {
+        if self.began.is_some() {
+            // Without the end there is more of it than was fed.
+            self.overflowed |= !reached;
             self.close(self.at);
         }
         for wanted in self.windows.len()..self.wanted.len() {

@@ -12,14 +12,15 @@ use super::Outcome;
 use super::file::{failed_unread, fetch};
 use super::plan::{Delivery, Plan};
 use super::settle::Fetched;
+use crate::buffers::Reservation;
 use crate::{Cancel, Error, Files};
 
 /// How long a file may be in work before another thread takes the files behind it.
 pub(super) const STALLED: Duration = Duration::from_millis(20);
 /// The most threads that one batch takes.
 const THREADS: usize = 8;
-/// Up to this bound a batch reserves memory without looking at its files' sizes.
-const SMALL_BATCH: u64 = 1 << 20;
+/// How long the files' sizes are waited for: on a dead mount they never come.
+const SIZES_WITHIN: Duration = Duration::from_millis(100);
 /// The most bytes of outcomes that wait for an earlier file, or for the caller to take them.
 const WAITING_BYTES: u64 = 64 << 20;
 
@@ -33,7 +34,8 @@ pub struct ReadBatch {
     state: Mutex<State>,
     moved: Condvar,
     progress: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    reserved: OnceLock<Result<crate::buffers::Reservation, Error>>,
+    reserved: OnceLock<Result<(), Error>>,
+    reservation: Mutex<Option<Reservation>>,
 }
 
 /// What is ready.
@@ -85,6 +87,7 @@ impl ReadBatch {
             moved: Condvar::new(),
             progress: OnceLock::new(),
             reserved: OnceLock::new(),
+            reservation: Mutex::new(None),
         }
     }
 
@@ -99,7 +102,7 @@ impl ReadBatch {
     }
 
     /// Works on the batch until no file is left to begin. Blocks; any number of threads may call it at once.
-    pub fn work(&self) {
+    pub fn work(self: &Arc<Self>) {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let mut block = Vec::new();
         if let Err(error) = self.reserved.get_or_init(|| self.reserve()) {
@@ -173,34 +176,55 @@ impl ReadBatch {
         self.take().outcomes
     }
 
-    /// Reserves the most that the batch may hold in memory: by the limits alone, or by the files' sizes where that says less.
-    fn reserve(&self) -> Result<crate::buffers::Reservation, Error> {
-        let by_limits = (self.plan.request.files.len() as u64).saturating_mul(self.plan.file.bytes);
-        let most = self.plan.batch.bytes.min(WAITING_BYTES);
-        let mut bytes = by_limits.min(most);
-        if bytes > SMALL_BATCH {
-            bytes = self.by_sizes().min(bytes);
-        }
-        self.files.buffers().reserve(bytes, &self.plan.cancel)
+    /// Reserves the most that the batch may hold in memory: what its limits allow when that is free, else what its
+    /// files' sizes and limits allow, and waits for that. What it did not need goes back as soon as it is read.
+    fn reserve(self: &Arc<Self>) -> Result<(), Error> {
+        let count = self.plan.request.files.len() as u64;
+        let by_limits = count.saturating_mul(self.plan.file.bytes).min(self.most_waiting());
+        let reservation = match self.files.buffers().try_reserve(by_limits) {
+            Some(reservation) => reservation,
+            None => {
+                let bytes = self.by_sizes().min(by_limits);
+                self.files.buffers().reserve(bytes, &self.plan.cancel)?
+            }
+        };
+        *self.reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(reservation);
+        Ok(())
     }
 
-    fn by_sizes(&self) -> u64 {
-        let cwd = self.plan.request.cwd.as_deref();
-        let size = |file: &filectx_openapi::FileRequest| {
-            let at = self
-                .files
-                .fences()
-                .locate(file.path.as_deref(), file.path_base64.as_deref(), cwd, "")
-                .ok()?;
-            Some(self.files.fences().look(&at).ok()?.size.min(self.plan.file.bytes))
-        };
-        self.plan.request.files.iter().filter_map(size).sum()
+    /// The sum of the files' sizes within the limits. A file whose size does not come in time counts in full.
+    fn by_sizes(self: &Arc<Self>) -> u64 {
+        let (tell, told) = std::sync::mpsc::channel();
+        let batch = Arc::clone(self);
+        let looking = std::thread::Builder::new().name("filectx-sizes".into()).spawn(move || {
+            let cwd = batch.plan.request.cwd.as_deref();
+            for file in &batch.plan.request.files {
+                let at =
+                    batch.files.fences().locate(file.path.as_deref(), file.path_base64.as_deref(), cwd, "");
+                let size = at.ok().and_then(|at| batch.files.fences().look(&at).ok()).map_or(0, |id| id.size);
+                if tell.send(size.min(batch.plan.file.bytes)).is_err() {
+                    return;
+                }
+            }
+        });
+        let end = Instant::now() + SIZES_WITHIN;
+        let mut unknown = self.plan.request.files.len() as u64;
+        let mut sum = 0;
+        while looking.is_ok() && unknown > 0 {
+            let Ok(size) = told.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
+            (sum, unknown) = (sum + size, unknown - 1);
+        }
+        sum + unknown.saturating_mul(self.plan.file.bytes)
+    }
+
+    fn most_waiting(&self) -> u64 {
+        self.plan.batch.bytes.min(WAITING_BYTES)
     }
 
     /// Marks a file as in work; false when nobody waits for it any more.
     pub(super) fn begin(&self, index: usize) -> bool {
         let mut state = self.lock();
-        let most = self.plan.batch.bytes.min(WAITING_BYTES);
+        let most = self.most_waiting();
         // Whoever works on the first unsettled file is never made to wait here.
         while state.waiting > most && index > state.settled && matches!(state.slots[index], Slot::Untouched) {
             if self.plan.cancel.is_cancelled() {
@@ -264,6 +288,9 @@ impl ReadBatch {
         let done = state.settled == state.slots.len();
         if !moved {
             return;
+        }
+        if done && let Some(held) = &mut *self.reservation.lock().unwrap_or_else(PoisonError::into_inner) {
+            held.shrink(state.waiting);
         }
         self.moved.notify_all();
         if (done || self.delivery == Delivery::Multipart)

@@ -63,6 +63,20 @@ fn a_scan_stops_where_the_last_range_ends() {
     assert_eq!(reached.end, Some((2, true)));
 }
 
+#[test]
+fn a_source_that_was_given_up_is_cut_not_lost() {
+    let wanted = merge(&[range(1, None)]).unwrap();
+    let kind = Text { encoding: TextEncoding::Utf8, bom: 0, guessed: false };
+    let mut scanner = Scanner::new(kind, LineBreaks::Newline, &wanted, 100, true);
+    scanner.feed(b"one\ntwo\nthr");
+    let scan = scanner.finish(false);
+    assert_eq!(
+        (scan.windows[0].text.as_str(), scan.windows[0].cut),
+        ("one\ntwo\n", Some(Cut::BeforeLine(3)))
+    );
+    assert_eq!(scan.end, None);
+}
+
 proptest! {
     /// Whatever the blocks: consecutive windows joined are the text, within the budget, cut on characters and
     /// lines, and what was cut goes on where it says.
