@@ -39,6 +39,10 @@ pub enum Error {
     LinkLoop,
     /// The file is over the limit.
     TooLarge { size: u64, limit: u64 },
+    /// A file, or what an edit would make of it, is over what may be written at once.
+    TooLargeToWrite { size: u64, limit: u64 },
+    /// The content that was sent is over what may be written at once.
+    ContentTooLarge { limit: u64 },
     /// The file is not text.
     NotText { mime_type: String },
     /// A range from 0, or reversed.
@@ -59,8 +63,8 @@ pub enum Error {
     Io { errno: Errno },
     /// The text to replace is not there.
     NoMatch { edit_index: u64, already_applied: bool, candidates: Vec<Candidate> },
-    /// The text to replace is there several times.
-    AmbiguousMatch { edit_index: u64, occurrences: Vec<Occurrence> },
+    /// The text to replace is there several times; `more` than could be listed.
+    AmbiguousMatch { edit_index: u64, occurrences: Vec<Occurrence>, more: bool },
     /// The edit would change nothing.
     NoChange { edit_index: Option<u64> },
     /// The new text has no bytes in the file's encoding.
@@ -174,6 +178,23 @@ impl Error {
                     ),
                 )
             }
+            Error::TooLargeToWrite { size, limit } => {
+                data.size_bytes = Some(*size);
+                data.limit = Some(*limit);
+                (
+                    Code::TooLarge,
+                    format!(
+                        "{size} bytes are over what an edit reads or writes ({limit}, max_write_bytes); nothing was changed"
+                    ),
+                )
+            }
+            Error::ContentTooLarge { limit } => {
+                data.limit = Some(*limit);
+                (
+                    Code::RequestTooLarge,
+                    format!("the content is over {limit} bytes (max_write_bytes); nothing was written"),
+                )
+            }
             Error::NotText { mime_type } => {
                 data.mime_type = Some(mime_type.clone());
                 (
@@ -237,13 +258,15 @@ impl Error {
                 data.candidates = Some(candidates.clone());
                 (Code::NoMatch, no_match_sentence(*edit_index, *already_applied, candidates))
             }
-            Error::AmbiguousMatch { edit_index, occurrences } => {
+            Error::AmbiguousMatch { edit_index, occurrences, more } => {
                 data.edit_index = Some(*edit_index);
                 data.occurrences = Some(occurrences.clone());
+                let most = if *more { "more than " } else { "" };
+                let first = if *more { " (the first are listed)" } else { "" };
                 (
                     Code::AmbiguousMatch,
                     format!(
-                        "edit {edit_index}: old_text is there {} times; send more of what surrounds it, a line_hint, or replace_all",
+                        "edit {edit_index}: old_text is there {most}{} times{first}; send more of what surrounds it, a line_hint, or replace_all",
                         occurrences.len()
                     ),
                 )

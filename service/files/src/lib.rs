@@ -6,17 +6,23 @@
 pub mod buffers;
 pub mod bytes;
 mod cancel;
+mod delete;
 pub mod disk;
+mod edit;
 mod error;
 pub mod image;
 mod read;
+#[cfg(test)]
+mod testing;
+mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use filectx_openapi::Limits;
 
 pub use cancel::{Cancel, CancelOnDrop};
+pub use disk::journal::Swept;
 pub use disk::roots::{FenceConfig, FenceError, Fences, Located, Unlocated};
 pub use error::{Error, escaped};
 pub use read::{Delivery, Outcome, ReadBatch, Taken, respond};
@@ -28,6 +34,8 @@ pub struct Files {
     limits: Limits,
     buffers: Arc<buffers::Buffers>,
     cores: usize,
+    locks: disk::locks::Locks,
+    journal: Option<disk::journal::Journal>,
 }
 
 impl Files {
@@ -35,7 +43,16 @@ impl Files {
     pub fn new(fences: &FenceConfig, limits: Limits) -> Result<Self, FenceError> {
         let buffers = buffers::Buffers::new(limits.max_buffered_bytes);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Ok(Self { fences: Fences::new(fences)?, limits, buffers, cores })
+        let (locks, journal) = (disk::locks::Locks::default(), None);
+        Ok(Self { fences: Fences::new(fences)?, limits, buffers, cores, locks, journal })
+    }
+
+    /// Settles what killed processes left behind, as told in `runtime_directory` (which belongs to this user alone),
+    /// and announces this engine's publishes there, for who comes after.
+    pub fn with_journal(mut self, runtime_directory: &Path) -> std::io::Result<(Self, Swept)> {
+        let swept = disk::journal::sweep(runtime_directory)?;
+        self.journal = Some(disk::journal::Journal::begin(runtime_directory)?);
+        Ok((self, swept))
     }
 
     /// The fences in force.
@@ -51,6 +68,12 @@ impl Files {
     /// The memory that all batches share.
     pub(crate) fn buffers(&self) -> &Arc<buffers::Buffers> {
         &self.buffers
+    }
+
+    /// What a change of the disk works with.
+    pub(crate) fn disk<'a>(&'a self, cancel: &'a Cancel) -> disk::publish::Disk<'a> {
+        let Self { fences, locks, journal, .. } = self;
+        disk::publish::Disk { fences, locks, journal: journal.as_ref(), cancel }
     }
 
     /// How many threads can run at once.

@@ -156,6 +156,13 @@ impl Breaks {
         !tail.is_empty() && self.last(tail) == tail.len()
     }
 
+    /// Whether a CR and its LF lie on either side of the cut between `before` and `after`.
+    pub fn splits_crlf(&self, before: &[u8], after: &[u8]) -> bool {
+        let unit = self.encoding.unit();
+        self.unit_at(after, 0) == Some(0x0a)
+            && self.unit_at(before, before.len().wrapping_sub(unit)) == Some(0x0d)
+    }
+
     /// Adds the line ends of `bytes`, which follow those that were added before; `count` of them end lines.
     pub fn tally(&self, ends: &mut LineEnds, bytes: &[u8], count: u64) {
         if bytes.is_empty() {

@@ -66,6 +66,12 @@ impl Identity {
             == (later.dev, later.ino, later.mode, later.size, later.mtime_ns, later.ctime_ns)
     }
 
+    /// Whether the file is still the one that was read, but for what a rename of it moves: its ctime.
+    pub fn is_same_content(&self, later: &Identity) -> bool {
+        self.is_still(&Identity { ctime_ns: self.ctime_ns, ..*later })
+            && (self.uid, self.gid) == (later.uid, later.gid)
+    }
+
     /// Last change in milliseconds since 1970, rounded down.
     pub fn modified_millis(&self) -> i64 {
         i64::try_from(self.mtime_ns.div_euclid(1_000_000)).unwrap_or(i64::MAX)

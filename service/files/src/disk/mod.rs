@@ -1,7 +1,18 @@
 //! The disk: the only folder whose code touches it.
 
+mod attributes;
+pub(crate) mod fill;
 pub mod identity;
+mod in_place;
+pub(crate) mod journal;
+pub(crate) mod locks;
 pub mod open;
+pub(crate) mod place;
+mod pour;
+pub(crate) mod publish;
+mod random;
+mod recovery;
 mod resolve;
 pub mod roots;
 pub mod source;
+pub(crate) mod temporary;

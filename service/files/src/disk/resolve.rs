@@ -19,26 +19,32 @@ pub(crate) struct Resolution {
     pub(crate) real: PathBuf,
     /// Why it leads nowhere.
     pub(crate) error: Option<Errno>,
+    /// How much of `real` is there: all of it where there is no error, else what lies before the missing part.
+    pub(crate) found: PathBuf,
+    /// Whether a `..` comes behind a missing part: the system would not go back up from there.
+    pub(crate) climbs: bool,
 }
 
 /// Follows the links of the absolute `path`.
 pub(crate) fn resolve(path: &Path) -> Resolution {
     let mut left: VecDeque<OsString> = parts(path);
-    let (mut real, mut links, mut error) = (PathBuf::from("/"), 0, None);
+    let (mut real, mut links, mut climbs) = (PathBuf::from("/"), 0, false);
+    let mut failed: Option<(Errno, PathBuf)> = None;
     while let Some(part) = left.pop_front() {
         if part.as_bytes() == b".." {
+            climbs |= failed.is_some();
             real.pop();
             continue;
         }
         real.push(&part);
-        if error.is_some() {
+        if failed.is_some() {
             continue;
         }
         match rustix::fs::readlinkat(CWD, &real, Vec::new()) {
             Ok(target) => {
                 links += 1;
                 if links > LINKS {
-                    return Resolution { real, error: Some(Errno::LOOP) };
+                    return Resolution { found: real.clone(), real, error: Some(Errno::LOOP), climbs };
                 }
                 let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 real.pop();
@@ -51,10 +57,14 @@ pub(crate) fn resolve(path: &Path) -> Resolution {
             }
             // It is there and no link.
             Err(Errno::INVAL) => {}
-            Err(errno) => error = Some(errno),
+            Err(errno) => failed = Some((errno, real.parent().unwrap_or(Path::new("/")).to_owned())),
         }
     }
-    Resolution { real, error }
+    let (error, found) = match failed {
+        Some((errno, found)) => (Some(errno), found),
+        None => (None, real.clone()),
+    };
+    Resolution { real, error, found, climbs }
 }
 
 fn parts(path: &Path) -> VecDeque<OsString> {

@@ -94,6 +94,12 @@ impl Located {
     pub fn names_directory(&self) -> bool {
         self.joined.as_os_str().as_bytes().ends_with(b"/")
     }
+
+    /// Whether the path can only name a directory: it ends in a slash, `.` or `..`.
+    pub(crate) fn must_be_directory(&self) -> bool {
+        let path = self.joined.as_os_str().as_bytes();
+        [&b"/"[..], b"/.", b"/.."].iter().any(|end| path.ends_with(end))
+    }
 }
 
 /// A path that could not be located, with the form to show.
@@ -241,7 +247,7 @@ impl Root {
 }
 
 /// `O_PATH` where there is one.
-trait PathFlag {
+pub(crate) trait PathFlag {
     /// A descriptor that only names a directory, where the system has such.
     const PATH_OR_RDONLY: OFlags;
 }
