@@ -288,4 +288,8 @@ fn known<T>(decoded: Result<T, Error>, key: &str) -> Result<T, Error> {
 }
 
 #[cfg(test)]
+mod change_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;

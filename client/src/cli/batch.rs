@@ -132,3 +132,90 @@ fn is_absent(code: &Code) -> bool {
     // A name can be too long, with its lines, to be one.
     matches!(code, Code::NotFound | Code::NotADirectory | Code::InvalidPath)
 }
+
+#[cfg(test)]
+mod tests {
+    use filectx_openapi::{ItemError, LineRange, ProblemData};
+
+    use super::*;
+
+    fn args(paths: &[&str]) -> Args {
+        Args { paths: paths.iter().map(Into::into).collect(), ..Args::default() }
+    }
+
+    /// Answers as if only `existing` were there.
+    fn answered(batch: &Batch, existing: &[&str], other: &Code) -> ReadFileContextResponse {
+        let mut response = ReadFileContextResponse::default();
+        for (index, file) in (0..).zip(batch.files()) {
+            let path = file.path.unwrap();
+            if existing.contains(&path.as_str()) {
+                let context = FileContext { request_index: index, file_name: path, ..FileContext::default() };
+                // A file may have several contexts.
+                response.file_contexts.extend([context.clone(), context]);
+            } else {
+                let pointer = format!("/files/{index}/line_ranges/0");
+                let message = format!("{path}: {pointer}");
+                let data = ProblemData { pointer: Some(pointer), ..ProblemData::default() };
+                let error = ItemError { code: other.clone(), message, hint: None, data: Box::new(data) };
+                let failed = FailedFile { request_index: index, path, path_base64: None, error };
+                response.failed_files.push(failed);
+            }
+        }
+        response
+    }
+
+    #[test]
+    fn the_first_reading_that_exists_is_taken() {
+        let names = |paths: &[&str], existing: &[&str]| {
+            let batch = Batch::new(&args(paths), &Cwd::default());
+            let response = answered(&batch, existing, &Code::NotFound);
+            let response = batch.choose(response).response;
+            let read = response.file_contexts.iter().step_by(2);
+            let read: Vec<_> = read.map(|c| format!("{}={}", c.request_index, c.file_name)).collect();
+            let failed = response.failed_files.iter();
+            let failed: Vec<_> = failed.map(|f| format!("{}={}", f.request_index, f.path)).collect();
+            (read.join(" "), failed.join(" "))
+        };
+        let table: [(&[&str], &[&str], &str, &str); 6] = [
+            (&["a:3"], &["a"], "0=a", ""),
+            (&["a:3"], &["a:3", "a"], "0=a:3", ""),
+            (&["a:3:4"], &["a", "a:3"], "0=a:3", ""),
+            (&["a:3:4"], &[], "", "0=a"),
+            (&["x", "a:3", "b", "a:3"], &["a", "b"], "1=a 2=b 3=a", "0=x"),
+            (&["a:1-2", "b:5"], &["a", "b:5"], "0=a 1=b:5", ""),
+        ];
+        for (paths, existing, read, failed) in table {
+            assert_eq!(
+                names(paths, existing),
+                (read.to_owned(), failed.to_owned()),
+                "{paths:?} {existing:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_reading_that_exists_and_is_refused_is_taken() {
+        let batch = Batch::new(&args(&["a:3", "b:3"]), &Cwd::default());
+        let response = answered(&batch, &["b"], &Code::PermissionDenied);
+        let response = batch.choose(response).response;
+        assert_eq!(response.failed_files.len(), 2);
+        assert_eq!(response.failed_files[1].path, "b:3");
+        // It points to the argument, not to the reading.
+        let error = &response.failed_files[1].error;
+        assert_eq!(error.data.pointer.as_deref(), Some("/files/1/line_ranges/0"));
+        assert_eq!(error.message, "b:3: /files/1/line_ranges/0");
+    }
+
+    #[test]
+    fn lines_are_those_of_the_reading_and_the_limit() {
+        let batch = Batch::new(&Args { limit: Some(3), ..args(&["a:5-"]) }, &Cwd::default());
+        let ranges: Vec<_> = batch.files().into_iter().map(|file| file.line_ranges).collect();
+        let range = |start, end| vec![LineRange { start, end: Some(end) }];
+        assert_eq!(ranges, [range(1, 3), range(5, 7)]);
+        let bytes = filectx_openapi::ByteRange { offset: 0, length: None };
+        let batch = Batch::new(&Args { byte_range: Some(bytes), ..args(&["a:5-"]) }, &Cwd::default());
+        let files = batch.files();
+        assert_eq!((files.len(), files[0].path.as_deref()), (1, Some("a:5-")));
+        assert_eq!((files[0].byte_range, files[0].line_ranges.len()), (Some(bytes), 0));
+    }
+}

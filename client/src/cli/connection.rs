@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use filectx_client::{Client, ConfigError, Target, Token};
@@ -122,9 +122,12 @@ impl Connection {
 
 /// The token file of a service of this user on this machine, if it is there.
 fn default_token_file(target: &Target, environment: &Environment) -> Option<PathBuf> {
-    let Target::Port { port, .. } = target else { return None };
-    let file = environment.runtime_directory.as_ref()?.join(format!("{port}.token"));
-    Path::exists(&file).then_some(file)
+    let name = match target {
+        Target::Port { port, .. } => format!("{port}.token"),
+        Target::Socket(path) => format!("{}.token", path.file_name()?.to_string_lossy()),
+    };
+    let file = environment.runtime_directory.as_ref()?.join(name);
+    file.exists().then_some(file)
 }
 
 #[cfg(test)]
@@ -180,10 +183,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let environment =
             Environment { runtime_directory: Some(dir.path().to_owned()), ..Environment::default() };
-        let flags = flags(Some("http://127.0.0.1:4711"), None, None);
-        assert!(matches!(flags.client(&environment), Err(Failure::Usage(_))));
-        let file = dir.path().join("4711.token");
-        std::fs::write(&file, "abc").unwrap();
-        assert_eq!(flags.service(&environment).unwrap().unwrap().token_file, Some(file));
+        let port = flags(Some("http://127.0.0.1:4711"), None, None);
+        assert!(matches!(port.client(&environment), Err(Failure::Usage(_))));
+        for (connection, name) in
+            [(port, "4711.token"), (flags(None, Some("/run/x/filectx.sock"), None), "filectx.sock.token")]
+        {
+            let file = dir.path().join(name);
+            std::fs::write(&file, "abc").unwrap();
+            assert_eq!(connection.service(&environment).unwrap().unwrap().token_file, Some(file));
+        }
     }
 }

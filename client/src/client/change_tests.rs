@@ -1,0 +1,124 @@
+//! How the client changes things: with a key, once, and never without saying what became of it.
+
+use filectx_openapi::{DeleteFileRequest, WriteFileRequest};
+
+use super::tests::{numbered, run};
+use crate::Error;
+use crate::stub::{Reply, Stub, close, hang, info, json};
+
+const DELETED: &str = r#"{"path":"/f","deleted":true}"#;
+
+fn delete() -> DeleteFileRequest {
+    DeleteFileRequest { path: Some("/f".into()), path_base64: None, cwd: None, expected_revision: None }
+}
+
+#[test]
+fn a_change_carries_a_key_and_is_sent_once() {
+    let stub =
+        numbered(|number, _| if number == 0 { info("i", "\"idempotency\"") } else { json(200, DELETED) });
+    let client = stub.client();
+    run(async {
+        client.delete(&delete()).await.unwrap();
+        client.delete(&delete()).await.unwrap();
+    });
+    let seen = stub.seen();
+    assert_eq!(seen.len(), 3, "who answers is asked once");
+    let keys: Vec<_> = seen.iter().filter_map(|seen| seen.header("idempotency-key")).collect();
+    assert_eq!(keys.len(), 2);
+    assert_ne!(keys[0], keys[1]);
+    assert_eq!(keys[0].len(), 32);
+}
+
+#[test]
+fn a_broken_change_is_asked_for_again_with_its_key() {
+    for broken in [close, hang] {
+        let stub = Stub::new(move |seen| match seen.path() {
+            "/v1/info" => info("i", "\"idempotency\", \"younger\""),
+            "/v1/delete-file" if seen.connection == 0 => broken(),
+            "/v1/delete-file" => json(200, DELETED),
+            _ => seen.proof(),
+        });
+        let client = stub.client();
+        assert!(run(client.delete(&delete())).unwrap().deleted);
+        let changes: Vec<_> =
+            stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
+        assert_eq!(changes.len(), 2);
+        assert_eq!(changes[0].header("idempotency-key"), changes[1].header("idempotency-key"));
+        assert_eq!(changes[0].body, changes[1].body);
+        assert_ne!(changes[0].connection, changes[1].connection);
+    }
+}
+
+#[test]
+fn what_stays_unknown_is_said() {
+    type Info = fn(usize) -> Reply;
+    let table: [(&str, Info, usize); 4] = [
+        ("started anew", |connection| info(["i", "j"][connection.min(1)], "\"idempotency\""), 1),
+        ("keeps no outcomes", |_| info("i", "\"delete\""), 1),
+        ("asking again failed", |_| info("i", "\"idempotency\""), 2),
+        (
+            "asking again failed",
+            |connection| if connection == 0 { info("i", "\"idempotency\"") } else { close() },
+            1,
+        ),
+    ];
+    for (why, about, sent) in table {
+        let stub = Stub::new(move |seen| match seen.path() {
+            "/v1/info" => about(seen.connection),
+            "/v1/delete-file" => close(),
+            _ => seen.proof(),
+        });
+        let error = run(stub.client().delete(&delete())).unwrap_err();
+        let Error::OutcomeUnknown { key, reason } = &error else { panic!("{why}: {error:?}") };
+        assert!(reason.contains(why), "{why}: {reason}");
+        let changes: Vec<_> =
+            stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
+        assert_eq!(changes.len(), sent, "{why}");
+        assert_eq!(changes[0].header("idempotency-key"), Some(key.as_str()));
+    }
+}
+
+#[test]
+fn a_change_that_nobody_saw_is_not_unknown() {
+    // The service ends after it has said who it is; a stranger takes the port.
+    let stub = Stub::new(|seen| match (seen.path(), seen.connection) {
+        ("/v1/info", _) => match info("i", "\"idempotency\"") {
+            Reply::Say(bytes) => Reply::SayAndClose(bytes),
+            other => other,
+        },
+        (_, 0) => seen.proof(),
+        _ => json(200, r#"{"status":"ok"}"#),
+    });
+    let error = run(stub.client().delete(&delete())).unwrap_err();
+    assert!(matches!(error, Error::Unauthorized { .. }), "{error:?}");
+    assert!(stub.seen().iter().all(|seen| seen.path() == "/v1/info"));
+}
+
+#[test]
+fn a_damaged_answer_to_a_change_leaves_its_outcome_unknown() {
+    let stub = numbered(|number, _| match number {
+        0 => info("i", "\"idempotency\""),
+        _ => json(200, "{\"path\":"),
+    });
+    let error = run(stub.client().delete(&delete())).unwrap_err();
+    assert!(matches!(error, Error::OutcomeUnknown { .. }), "{error:?}");
+}
+
+#[test]
+fn a_large_body_goes_out_whole() {
+    let stub = numbered(|number, _| match number {
+        0 => info("i", "\"idempotency\""),
+        _ => json(
+            200,
+            r#"{"path":"/f","revision":"r","created":true,"bytes_written":1,"created_directories":[],"atomic":true,"warnings":[]}"#,
+        ),
+    });
+    let text = "0123456789".repeat(100_000);
+    let request: WriteFileRequest =
+        serde_json::from_value(serde_json::json!({ "path": "/f", "text_content": text })).unwrap();
+    run(stub.client().write(&request)).unwrap();
+    let seen = &stub.seen()[1];
+    assert_eq!(seen.header("content-length"), Some(seen.body.len().to_string().as_str()));
+    let sent: WriteFileRequest = serde_json::from_slice(&seen.body).unwrap();
+    assert_eq!(sent.text_content, Some(text));
+}
