@@ -10,6 +10,7 @@ mod delete;
 pub mod disk;
 mod edit;
 mod error;
+mod find;
 pub mod image;
 mod read;
 #[cfg(test)]

@@ -20,15 +20,6 @@ pub(crate) struct GlobError {
     pub(crate) detail: &'static str,
 }
 
-/// What a glob without a slash is matched on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// Names, at any depth; with a slash, the path from the root.
-    NameOrPath,
-    /// The path from the root.
-    Path,
-}
-
 /// A set of globs; a path matches when one of them does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globs {
@@ -85,12 +76,12 @@ impl Globs {
         self.ways.is_empty()
     }
 
-    /// Adds a glob.
-    pub(crate) fn add(&mut self, glob: &str, scope: Scope) -> Result<(), GlobError> {
+    /// Adds a glob: with a slash on the path from the root, without one on the name, at any depth.
+    pub(crate) fn add(&mut self, glob: &str) -> Result<(), GlobError> {
         if glob.is_empty() {
             return Err(GlobError { offset: 0, detail: "the glob is empty" });
         }
-        let on_name = scope == Scope::NameOrPath && !glob.trim_end_matches('/').contains('/');
+        let on_name = !glob.trim_end_matches('/').contains('/');
         for text in alternatives(glob)? {
             let way = Way::parse(&text, on_name)?;
             self.ways.push(way);
@@ -361,7 +352,10 @@ fn alternatives(glob: &str) -> Result<Vec<String>, GlobError> {
         match braces(&text)? {
             None => done.push(text),
             Some((_, _, commas)) if done.len() + open.len() + commas.len() >= ALTERNATIVES => {
-                return Err(GlobError { offset: 0, detail: "the braces stand for more than 1,000 alternatives" });
+                return Err(GlobError {
+                    offset: 0,
+                    detail: "the braces stand for more than 1,000 alternatives",
+                });
             }
             Some((start, end, commas)) => {
                 let edges = std::iter::once(start).chain(commas).chain([end]).collect::<Vec<_>>();
@@ -389,7 +383,10 @@ fn braces(text: &str) -> Result<Option<(usize, usize, Vec<usize>)>, GlobError> {
             }
             b',' if depth == 1 => commas.push(at),
             b'}' if depth == 0 => {
-                return Err(GlobError { offset: at, detail: "this } has no {; \\} means the character itself" });
+                return Err(GlobError {
+                    offset: at,
+                    detail: "this } has no {; \\} means the character itself",
+                });
             }
             b'}' => {
                 depth -= 1;

@@ -8,6 +8,7 @@ pub mod encoding;
 mod excerpt;
 pub(crate) mod facts;
 mod folding;
+pub(crate) mod glob;
 pub mod kind;
 pub mod matching;
 mod needle;

@@ -3,6 +3,7 @@
 mod attributes;
 pub(crate) mod fill;
 pub mod identity;
+mod ignores;
 mod in_place;
 pub(crate) mod journal;
 pub(crate) mod locks;
@@ -16,3 +17,4 @@ mod resolve;
 pub mod roots;
 pub mod source;
 pub(crate) mod temporary;
+pub(crate) mod walk;

@@ -52,6 +52,12 @@ impl Fences {
         Ok(self.open(at, DONT_OPEN)?.identity)
     }
 
+    /// Where `at` really lies, links followed, without opening it.
+    pub(crate) fn real_path(&self, at: &Located) -> Option<PathBuf> {
+        let opened = self.open(at, DONT_OPEN).ok()?;
+        path_of(&opened.fd).or_else(|| Some(normalised(at.joined())))
+    }
+
     fn open(&self, at: &Located, flags: OFlags) -> Result<Opened, Error> {
         // openat2 takes no flag that would mean nothing to a descriptor that only names.
         let careful =

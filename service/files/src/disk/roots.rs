@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use crate::Error;
 
 /// The longest path that Linux takes, without its end mark.
-const PATH_BYTES: usize = 4095;
+pub(crate) const PATH_BYTES: usize = 4095;
 /// The longest name in a path.
 const NAME_BYTES: usize = 255;
 

@@ -1,0 +1,221 @@
+//! The content of a file as a search wants it: decoded to UTF-8, without its byte order mark, a line's end as LF alone,
+//! no line longer than [`LONGEST_LINE`]. Read block by block, never more than the file held when it was opened. What is
+//! no text is not searched, and is told by `bytes/kind.rs`.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use memchr::{memchr, memrchr};
+
+use crate::buffers::{Buffers, Reservation};
+use crate::bytes::encoding::TextEncoding;
+use crate::bytes::kind::{Kind, classify};
+use crate::disk::open::Opened;
+use crate::disk::source::Source;
+use crate::{Cancel, Error};
+
+/// The longest line that is searched.
+pub(crate) const LONGEST_LINE: usize = 64 << 20;
+/// Of a file that does not know its size, so much is read.
+const UNSIZED_BYTES: u64 = 64 << 20;
+/// The first block: most files are smaller.
+const FIRST_BLOCK: usize = 64 << 10;
+/// The blocks after it.
+const BLOCK: usize = 256 << 10;
+/// A search that keeps more than this of one file in memory reserves it first.
+const WIDE: usize = 4 << 20;
+/// And so much of it: a line in the searcher's buffer, which doubles as it grows, and in ours.
+const RESERVED: u64 = 3 * LONGEST_LINE as u64;
+
+/// The text of an open file.
+pub(crate) struct Content<'a> {
+    source: Source,
+    /// How much of it is read.
+    offset: u64,
+    /// Why reading through [`Read`] failed.
+    failed: Option<Error>,
+    encoding: TextEncoding,
+    /// Bytes that are not decoded yet.
+    raw: Vec<u8>,
+    /// A CR at the end of the last block: does LF follow?
+    held_cr: bool,
+    /// Length of the line at hand.
+    line: usize,
+    /// Whether a line was too long.
+    cut: bool,
+    /// Plain text that [`Read`] has not given out yet, and how much of it is given out.
+    ready: (Vec<u8>, usize),
+    buffers: &'a Arc<Buffers>,
+    reserved: Option<Reservation>,
+    cancel: &'a Cancel,
+}
+
+impl<'a> Content<'a> {
+    /// Begins to read; `plain` becomes the first block. `None`: it is no text.
+    pub(crate) fn open(
+        opened: Opened,
+        name: &[u8],
+        plain: &mut Vec<u8>,
+        buffers: &'a Arc<Buffers>,
+        cancel: &'a Cancel,
+    ) -> Result<Option<Self>, Error> {
+        let mut content = Self {
+            source: Source::new(opened, UNSIZED_BYTES, cancel)?,
+            offset: 0,
+            failed: None,
+            encoding: TextEncoding::Utf8,
+            raw: Vec::new(),
+            held_cr: false,
+            line: 0,
+            cut: false,
+            ready: (Vec::new(), 0),
+            buffers,
+            reserved: None,
+            cancel,
+        };
+        plain.clear();
+        content.fill(plain, FIRST_BLOCK)?;
+        let Kind::Text(text) = classify(plain, content.is_read(), name) else { return Ok(None) };
+        content.encoding = text.encoding;
+        plain.drain(..text.bom);
+        if text.encoding != TextEncoding::Utf8 {
+            content.raw.append(plain);
+            content.decode(plain);
+        }
+        content.tidy(plain, 0);
+        Ok(Some(content))
+    }
+
+    /// Whether all of it was given out.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_read() && self.raw.is_empty() && !self.held_cr
+    }
+
+    /// Whether there is nothing left to read.
+    fn is_read(&self) -> bool {
+        self.offset >= self.source.size()
+    }
+
+    /// Why reading through [`Read`] failed.
+    pub(crate) fn failure(&mut self) -> Option<Error> {
+        self.failed.take()
+    }
+
+    /// Whether a line was too long to be searched.
+    pub(crate) fn was_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Appends the next block to `plain`.
+    pub(crate) fn next_block(&mut self, plain: &mut Vec<u8>) -> Result<(), Error> {
+        self.cancel.check()?;
+        let from = plain.len();
+        if std::mem::take(&mut self.held_cr) {
+            plain.push(b'\r');
+        }
+        if self.encoding == TextEncoding::Utf8 {
+            self.fill(plain, BLOCK)?;
+        } else {
+            let mut raw = std::mem::take(&mut self.raw);
+            let filled = self.fill(&mut raw, BLOCK);
+            self.raw = raw;
+            filled?;
+            self.decode(plain);
+        }
+        self.tidy(plain, from);
+        if self.line > WIDE { self.reserve() } else { Ok(()) }
+    }
+
+    /// Waits until this search may keep much of the file in memory.
+    pub(crate) fn reserve(&mut self) -> Result<(), Error> {
+        if self.reserved.is_none() {
+            self.reserved = Some(self.buffers.reserve(RESERVED, self.cancel)?);
+        }
+        Ok(())
+    }
+
+    /// Reads up to `block` more bytes.
+    fn fill(&mut self, bytes: &mut Vec<u8>, block: usize) -> Result<(), Error> {
+        let from = bytes.len();
+        let left = self.source.size() - self.offset;
+        let wanted = usize::try_from(left).map_or(block, |left| left.min(block));
+        bytes.resize(from + wanted, 0);
+        let got = self.source.read_at(&mut bytes[from..], self.offset);
+        bytes.truncate(from + got.as_ref().map_or(0, |got| *got));
+        let got = got?;
+        // A file that became shorter has ended.
+        self.offset = if got < wanted { self.source.size() } else { self.offset + got as u64 };
+        Ok(())
+    }
+
+    /// Decodes what is read, but for the beginning of a character at its end.
+    fn decode(&mut self, plain: &mut Vec<u8>) {
+        let tail = if self.is_read() { 0 } else { self.encoding.incomplete_tail(&self.raw) };
+        let whole = self.raw.len() - tail;
+        plain.extend_from_slice(self.encoding.decode(&self.raw[..whole]).text.as_bytes());
+        self.raw.drain(..whole);
+    }
+
+    /// Makes the new part of `plain` what a search wants: CR LF to LF, and what a line has too much dropped.
+    fn tidy(&mut self, plain: &mut Vec<u8>, from: usize) {
+        if !self.is_read() && plain.len() > from && plain.last() == Some(&b'\r') {
+            plain.pop();
+            self.held_cr = true;
+        }
+        if let Some(first) = memchr(b'\r', &plain[from..]) {
+            drop_cr_before_lf(plain, from + first);
+        }
+        let new = &plain[from..];
+        let first = memchr(b'\n', new).unwrap_or(new.len());
+        let rest = memrchr(b'\n', new).map(|last| new.len() - last - 1);
+        let length = self.line + first;
+        if length > LONGEST_LINE {
+            // One byte too many stays: who gets the line sees that it is none to search.
+            let keep = first.min((LONGEST_LINE + 1).saturating_sub(self.line));
+            plain.drain(from + keep..from + first);
+            self.cut = true;
+        }
+        self.line = rest.unwrap_or(length.min(LONGEST_LINE + 1));
+    }
+}
+
+/// The plain text, block by block.
+impl Read for Content<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.ready.1 == self.ready.0.len() {
+            if self.is_at_end() {
+                return Ok(0);
+            }
+            let mut block = std::mem::take(&mut self.ready.0);
+            block.clear();
+            let read = self.next_block(&mut block);
+            self.ready = (block, 0);
+            if let Err(error) = read {
+                self.failed = Some(error);
+                return Err(io::Error::other("see Content::failure"));
+            }
+        }
+        let (block, given) = &mut self.ready;
+        let len = out.len().min(block.len() - *given);
+        out[..len].copy_from_slice(&block[*given..*given + len]);
+        *given += len;
+        Ok(len)
+    }
+}
+
+/// Drops each CR that LF follows; `first` is where the first CR stands.
+fn drop_cr_before_lf(text: &mut Vec<u8>, first: usize) {
+    let (mut read, mut write) = (first, first);
+    while read < text.len() {
+        if text.get(read + 1) != Some(&b'\n') {
+            text[write] = b'\r';
+            write += 1;
+        }
+        read += 1;
+        let next = memchr(b'\r', &text[read..]).map_or(text.len(), |next| read + next);
+        text.copy_within(read..next, write);
+        write += next - read;
+        read = next;
+    }
+    text.truncate(write);
+}
