@@ -10,16 +10,19 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::document;
-use crate::routes::{health, info, read, unknown};
+use crate::routes::{find_paths, find_text, health, info, list, read, unknown};
 use crate::service::Service;
 
 /// What the service can do.
-pub(crate) const FEATURES: &[Feature] = &[Feature::Read];
+pub(crate) const FEATURES: &[Feature] = &[Feature::Read, Feature::List, Feature::Find];
 
 /// Every route that is documented.
 pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
     document::skeleton()
         .routes(routes!(read::read_file_context))
+        .routes(routes!(list::list_directory))
+        .routes(routes!(find_text::find_text))
+        .routes(routes!(find_paths::find_paths))
         .routes(routes!(info::info))
         .routes(routes!(health::health))
 }

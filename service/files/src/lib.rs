@@ -12,6 +12,7 @@ mod edit;
 mod error;
 mod find;
 pub mod image;
+mod list;
 mod read;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,7 @@
 //! The disk: the only folder whose code touches it.
 
 mod attributes;
+pub(crate) mod directory;
 pub(crate) mod fill;
 pub mod identity;
 mod ignores;
