@@ -4,12 +4,15 @@
 //! `*` and `?` stay inside a component and count characters, `**` spans components, `[a-z]`, `[!a]` and `{a,b}` as
 //! usual, `\` escapes. NFC and NFD names match either form. No disk here: the walk is in `disk/walk.rs`.
 
+mod braces;
+mod way;
+
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// The most alternatives that the braces of one glob may stand for.
-const ALTERNATIVES: usize = 1_000;
+use braces::alternatives;
+use way::{Step, Way};
 
 /// A glob that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,32 +27,6 @@ pub(crate) struct GlobError {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Globs {
     ways: Vec<Way>,
-}
-
-/// One glob without braces.
-#[derive(Clone, Debug)]
-struct Way {
-    steps: Vec<Step>,
-    only_directories: bool,
-    absolute: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    /// `**`: any number of components.
-    AnyDepth,
-    /// A component without wildcards, in NFC.
-    Literal(String),
-    /// A component with wildcards.
-    Wild(Vec<Token>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
-    Char(char),
-    AnyChar,
-    AnyChars,
-    Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
 /// What is left to match at a directory: which step of which glob comes next.
@@ -167,239 +144,116 @@ impl Globs {
     }
 }
 
-impl Way {
-    fn parse(glob: &str, on_name: bool) -> Result<Self, GlobError> {
-        let mut way = Way { steps: Vec::new(), only_directories: false, absolute: glob.starts_with('/') };
-        if on_name {
-            way.push(Step::AnyDepth);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(globs: &[&str]) -> Globs {
+        let mut set = Globs::default();
+        for glob in globs {
+            set.add(glob).unwrap_or_else(|error| panic!("{glob}: {error:?}"));
         }
-        let mut tokens = Vec::new();
-        let mut wild = false;
-        let mut chars = glob.char_indices().peekable();
-        while let Some((offset, c)) = chars.next() {
-            let token = match c {
-                '/' => {
-                    way.component(&mut tokens, &mut wild);
-                    continue;
-                }
-                '\\' => {
-                    let dangling = GlobError { offset, detail: "a backslash at the end escapes nothing" };
-                    Token::Char(chars.next().ok_or(dangling)?.1)
-                }
-                '*' => Token::AnyChars,
-                '?' => Token::AnyChar,
-                '[' => {
-                    let end = class_end(glob, offset)?;
-                    let token = parse_class(&glob[offset + 1..end], offset)?;
-                    while chars.next_if(|&(at, _)| at <= end).is_some() {}
-                    token
-                }
-                c => Token::Char(c),
-            };
-            wild |= !matches!(token, Token::Char(_));
-            tokens.push(token);
-        }
-        way.only_directories = tokens.is_empty();
-        way.component(&mut tokens, &mut wild);
-        if way.steps.is_empty() {
-            return Err(GlobError { offset: 0, detail: "the glob names nothing" });
-        }
-        Ok(way)
+        set
     }
 
-    fn component(&mut self, tokens: &mut Vec<Token>, wild: &mut bool) {
-        let tokens = std::mem::take(tokens);
-        if !std::mem::take(wild) {
-            let text: String = tokens.iter().filter_map(Token::literal).collect();
-            if !text.is_empty() && text != "." {
-                self.push(Step::Literal(comparable(text.as_bytes()).into_owned()));
+    /// The trail of the directory that holds `path`, and its name.
+    fn walk<'p>(globs: &Globs, path: &'p str) -> (Trail, &'p str) {
+        let (dirs, name) = path.rsplit_once('/').map_or((None, path), |(dirs, name)| (Some(dirs), name));
+        let dirs = dirs.into_iter().flat_map(|dirs| dirs.split('/'));
+        (
+            dirs.fold(globs.start(b"/root"), |trail, dir| globs.enter(&trail, &comparable(dir.as_bytes()))),
+            name,
+        )
+    }
+
+    fn accepts(globs: &Globs, path: &str) -> bool {
+        let (trail, name) = walk(globs, path);
+        globs.accepts(&trail, &comparable(name.as_bytes()), false)
+    }
+
+    #[test]
+    fn what_globs_match() {
+        for (glob, yes, no) in [
+            ("*.rs", &["a.rs", "x/y/b.rs", ".rs"][..], &["a.rst", "rs", "a.rs/b"][..]),
+            ("./*.rs", &["a.rs"], &["x/a.rs"]),
+            ("src/*.rs", &["src/a.rs"], &["a.rs", "src/x/a.rs", "x/src/a.rs"]),
+            ("/a", &["a"], &["x/a"]),
+            ("/root/src/*", &["src/a"], &["a", "root/src/a"]),
+            ("src/**", &["src/a", "src/x/y"], &["src", "x/src/a"]),
+            ("src/**/t/*", &["src/t/a", "src/x/y/t/a"], &["src/t/x/a"]),
+            ("**/t", &["t", "x/t", "x/y/t"], &["t/x"]),
+            ("**", &["a", "a/b"], &[]),
+            ("?", &["a", "\u{e9}", "\u{1f9ca}"], &["", "ab"]),
+            ("[a-c]x", &["ax", "cx"], &["dx", "x"]),
+            ("[!a-c]x", &["dx", "\u{e9}x"], &["ax"]),
+            ("[]x]", &["]", "x"], &["a"]),
+            ("[\\]-]", &["]", "-"], &["\\"]),
+            ("{a,b/c}.t", &["a.t", "b/c.t"], &["x/a.t", "c.t"]),
+            ("{a,{b,c}d}", &["a", "bd", "x/cd"], &["b", "d"]),
+            ("\\[id\\]", &["[id]"], &["i"]),
+            ("\\{x\\}\\*", &["{x}*"], &["x"]),
+            ("a*b*c", &["abc", "aXbXbYc"], &["abcd", "ab"]),
+            ("Gr\u{fc}*", &["Gr\u{fc}n", "Gru\u{308}n"], &["Grun"]),
+            ("Gru\u{308}?", &["Gr\u{fc}n", "Gru\u{308}n"], &["Gr\u{fc}"]),
+            ("Gru\u{308}n", &["Gr\u{fc}n"], &[]),
+        ] {
+            let globs = set(&[glob]);
+            for path in yes {
+                assert!(accepts(&globs, path), "{glob} should match {path}");
             }
-        } else if tokens == [Token::AnyChars, Token::AnyChars] {
-            self.push(Step::AnyDepth);
-        } else {
-            self.push(Step::Wild(composed(tokens)));
-        }
-    }
-
-    /// Appends a step; `**/**` is `**`.
-    fn push(&mut self, step: Step) {
-        if !matches!((self.steps.last(), &step), (Some(Step::AnyDepth), Step::AnyDepth)) {
-            self.steps.push(step);
-        }
-    }
-}
-
-impl Step {
-    fn matches(&self, name: &str) -> bool {
-        match self {
-            Step::AnyDepth => true,
-            Step::Literal(literal) => literal == name,
-            Step::Wild(tokens) => matches(tokens, name),
-        }
-    }
-}
-
-impl Token {
-    fn literal(&self) -> Option<char> {
-        if let Token::Char(c) = self { Some(*c) } else { None }
-    }
-
-    fn takes(&self, c: char) -> bool {
-        match self {
-            Token::Char(own) => *own == c,
-            Token::AnyChar | Token::AnyChars => true,
-            Token::Class { negated, ranges } => {
-                ranges.iter().any(|&(low, high)| (low..=high).contains(&c)) != *negated
+            for path in no {
+                assert!(!accepts(&globs, path), "{glob} should not match {path}");
             }
         }
     }
-}
 
-/// The runs of ordinary characters in NFC, as names are.
-fn composed(tokens: Vec<Token>) -> Vec<Token> {
-    if tokens.iter().filter_map(Token::literal).all(|c| c.is_ascii()) {
-        return tokens;
-    }
-    let mut out = Vec::with_capacity(tokens.len());
-    let mut run = String::new();
-    for token in tokens {
-        match token {
-            Token::Char(c) => run.push(c),
-            token => {
-                out.extend(std::mem::take(&mut run).nfc().map(Token::Char));
-                out.push(token);
-            }
+    #[test]
+    fn directories_in_which_nothing_can_match_are_dead() {
+        let globs = set(&["src/*/deep/*.rs", "docs/**/x"]);
+        for (dir, dead) in
+            [("src", false), ("src/a", false), ("src/a/b", true), ("lib", true), ("docs/a/b", false)]
+        {
+            let (trail, _) = walk(&globs, &format!("{dir}/_"));
+            assert_eq!(trail.is_dead(), dead, "{dir}");
         }
+        assert!(!walk(&set(&["*.rs"]), "a/b/c/_").0.is_dead());
     }
-    out.extend(run.nfc().map(Token::Char));
-    out
-}
 
-/// Whether the tokens match the whole of `name`: left to right, going back only to the last `*`.
-fn matches(tokens: &[Token], name: &str) -> bool {
-    let (mut token, mut rest) = (0, name.chars());
-    let mut star: Option<(usize, std::str::Chars<'_>)> = None;
-    loop {
-        if tokens.get(token) == Some(&Token::AnyChars) {
-            token += 1;
-            star = Some((token, rest.clone()));
-            continue;
-        }
-        match (tokens.get(token), rest.clone().next()) {
-            (None, None) => return true,
-            (Some(own), Some(c)) if own.takes(c) => {
-                token += 1;
-                rest.next();
-            }
-            _ => {
-                let Some((back, from)) = &mut star else { return false };
-                if from.next().is_none() {
-                    return false;
-                }
-                (token, rest) = (*back, from.clone());
-            }
+    #[test]
+    fn literal_components_are_spelled_out_and_wildcards_are_not() {
+        let globs = set(&[".github/*/x", ".env", "**/.cache/.*"]);
+        for (path, spelled) in [
+            (".github", true),
+            (".github/.w", false),
+            ("a/.github", false),
+            (".env", true),
+            ("a/b/.env", true),
+            ("a/.cache", true),
+            ("a/.cache/.x", false),
+        ] {
+            let (trail, name) = walk(&globs, path);
+            assert_eq!(globs.spells(&trail, name), spelled, "{path}");
         }
     }
-}
 
-/// The offset of the `]` that ends the class which begins at `start`.
-fn class_end(glob: &str, start: usize) -> Result<usize, GlobError> {
-    let bytes = glob.as_bytes();
-    let mut at = start + 1;
-    if matches!(bytes.get(at), Some(b'!' | b'^')) {
-        at += 1;
+    #[test]
+    fn only_directories() {
+        let globs = set(&["build/"]);
+        let trail = globs.start(b"/");
+        assert!(globs.accepts(&trail, "build", true) && !globs.accepts(&trail, "build", false));
+        let below = set(&["build/"]).below_directories();
+        assert!(accepts(&below, "build/x") && accepts(&below, "a/build/x/y") && !accepts(&below, "build"));
     }
-    let first = at;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b']' if at > first => return Ok(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    Err(GlobError { offset: start, detail: "this [ has no ]; \\[ means the character itself" })
-}
 
-fn parse_class(text: &str, offset: usize) -> Result<Token, GlobError> {
-    let negated = text.starts_with(['!', '^']);
-    let mut chars = text.chars().skip(usize::from(negated)).peekable();
-    let mut ranges = Vec::new();
-    let dangling = GlobError { offset, detail: "a backslash at the end escapes nothing" };
-    while let Some(c) = chars.next() {
-        let low = if c == '\\' { chars.next().ok_or(dangling.clone())? } else { c };
-        let mut ahead = chars.clone();
-        let high = match (ahead.next(), ahead.next()) {
-            (Some('-'), Some('\\')) => ahead.next(),
-            (Some('-'), Some(high)) => Some(high),
-            _ => None,
-        };
-        if high.is_some() {
-            chars = ahead;
+    #[test]
+    fn bad_globs_say_where() {
+        for (glob, offset) in
+            [("", 0), ("a[b", 1), ("x{a,b", 1), ("a}b", 1), ("ab\\", 2), ("[z-a]", 0), ("a/[", 2), ("/", 0)]
+        {
+            let error = Globs::default().add(glob).expect_err(glob);
+            assert_eq!(error.offset, offset, "{glob}: {}", error.detail);
         }
-        if high.is_some_and(|high| high < low) {
-            return Err(GlobError { offset, detail: "a range in this class ends before it begins" });
-        }
-        ranges.push((low, high.unwrap_or(low)));
-    }
-    Ok(Token::Class { negated, ranges })
-}
-
-/// The globs that the braces of `glob` stand for.
-fn alternatives(glob: &str) -> Result<Vec<String>, GlobError> {
-    let mut done = Vec::new();
-    let mut open = vec![glob.to_owned()];
-    while let Some(text) = open.pop() {
-        match braces(&text)? {
-            None => done.push(text),
-            Some((_, _, commas)) if done.len() + open.len() + commas.len() >= ALTERNATIVES => {
-                return Err(GlobError {
-                    offset: 0,
-                    detail: "the braces stand for more than 1,000 alternatives",
-                });
-            }
-            Some((start, end, commas)) => {
-                let edges = std::iter::once(start).chain(commas).chain([end]).collect::<Vec<_>>();
-                let inner = edges.windows(2).rev().map(|pair| &text[pair[0] + 1..pair[1]]);
-                open.extend(inner.map(|inner| format!("{}{inner}{}", &text[..start], &text[end + 1..])));
-            }
-        }
-    }
-    Ok(done)
-}
-
-/// The first `{`, its `}`, and the commas between them.
-fn braces(text: &str) -> Result<Option<(usize, usize, Vec<usize>)>, GlobError> {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth, mut start, mut commas) = (0, 0, 0, Vec::new());
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 1,
-            b'[' => at = class_end(text, at)?,
-            b'{' => {
-                if depth == 0 {
-                    start = at;
-                }
-                depth += 1;
-            }
-            b',' if depth == 1 => commas.push(at),
-            b'}' if depth == 0 => {
-                return Err(GlobError {
-                    offset: at,
-                    detail: "this } has no {; \\} means the character itself",
-                });
-            }
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Ok(Some((start, at, commas)));
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    match depth {
-        0 => Ok(None),
-        _ => Err(GlobError { offset: start, detail: "this { has no }; \\{ means the character itself" }),
+        let many = "{a,b}".repeat(12);
+        assert!(Globs::default().add(&many).is_err());
     }
 }

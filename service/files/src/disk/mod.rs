@@ -3,11 +3,13 @@
 mod attributes;
 pub(crate) mod directory;
 pub(crate) mod fill;
+pub(crate) mod found;
 pub mod identity;
 mod ignores;
 mod in_place;
 pub(crate) mod journal;
 pub(crate) mod locks;
+mod names;
 pub mod open;
 pub(crate) mod place;
 mod pour;

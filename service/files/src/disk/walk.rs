@@ -1,26 +1,24 @@
 //! The walk of a search: one directory tree, in the order of paths by components, on descriptors. It stays inside the
 //! fences, obeys ignore files, knows which globs can still match, and says what it passed over. It holds one open
-//! directory and the names of the directories on its way, however deep or large the tree. What is found is opened
-//! here too ([`open_entry`]); what is in it is not looked at.
+//! directory and the names of the directories on its way, however deep or large the tree. What it meets is told by
+//! `found.rs`; contents are not looked at.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use filectx_openapi::EntryType;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::identity::{Identity, entry_type};
+use super::found::{Entry, Skip, Step, Way, open_below};
 use super::ignores::{self, Ignores, PLACES};
-use super::open::{Bounds, Links, Opened, open_beneath};
+use super::names::Names;
 use super::roots::{Fences, Located, PATH_BYTES, to_path};
 use crate::bytes::glob::{Globs, Trail, comparable};
 use crate::{Cancel, Error};
 
-/// How many entries are read of a directory before the caller is asked again.
+/// How many entries are passed over before the caller is asked again.
 const BREATH: usize = 512;
 
 /// What a walk enters and finds.
@@ -38,53 +36,6 @@ pub(crate) struct Rules {
     pub(crate) spelled: Globs,
     /// What is left out.
     pub(crate) excluded: Globs,
-}
-
-/// What a walk met.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// An entry.
-    Entry(Entry),
-    /// An entry that was not entered or read, for this reason.
-    Skipped(Skip),
-    /// A directory that could not be walked: its path below the root.
-    Failed(Vec<u8>, Error),
-}
-
-/// Why an entry was passed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Skip {
-    /// It is hidden.
-    Hidden,
-    /// It is ignored.
-    Ignored,
-    /// It is a directory that was entered before.
-    LinkedDirectory,
-}
-
-/// Something that a walk found.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    /// Its path below the root.
-    pub(crate) path: Vec<u8>,
-    /// What it is.
-    pub(crate) kind: EntryType,
-    /// Of links: what they lead to, where that could be told, and whether they are followed.
-    pub(crate) link: Option<(Option<EntryType>, bool)>,
-    /// Whether it matches the filters.
-    pub(crate) accepted: bool,
-    /// Whether it stands before the place from which the walk goes on.
-    pub(crate) before: bool,
-    way: Way,
-}
-
-/// How an entry is opened.
-#[derive(Clone, Debug)]
-enum Way {
-    /// Below the root's descriptor, without links.
-    Below(Arc<OwnedFd>),
-    /// By its path through the fences: a link was followed on the way.
-    Fences,
 }
 
 /// Where a directory stands to the place from which the walk goes on.
@@ -418,89 +369,5 @@ impl Judged {
                 || rules.spelled.spells(spelled, &name),
             excluded: rules.excluded.accepts(excluded, &name, is_directory),
         }
-    }
-}
-
-/// Opens what a walk of the directory `root` found, for reading. Only a regular file succeeds.
-pub(crate) fn open_entry(fences: &Fences, root: &Located, entry: &Entry) -> Result<Opened, Error> {
-    let opened = match &entry.way {
-        Way::Below(dir) => open_below(fences, dir, &entry.path, OFlags::empty())?,
-        Way::Fences => fences.open_file(&fences.located_below(root, &entry.path))?,
-    };
-    match opened.identity.kind() {
-        EntryType::File => Ok(opened),
-        kind => Err(Error::NotRegularFile { kind }),
-    }
-}
-
-/// Opens `path` below `dir` without following links.
-fn open_below(fences: &Fences, dir: &OwnedFd, path: &[u8], flags: OFlags) -> Result<Opened, Error> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let path = Path::new(std::ffi::OsStr::from_bytes(path));
-    let fd = if fences.openat2 {
-        open_beneath(dir, path, flags, Links::Refused, Bounds::Beneath)?
-    } else {
-        rustix::fs::openat(dir, path, flags | OFlags::NOFOLLOW, Mode::empty())?
-    };
-    let identity = Identity::of(&rustix::fs::fstat(&fd)?);
-    Ok(Opened { fd, identity, real_path: None })
-}
-
-/// The names in a directory, in byte order, with what they are.
-struct Names {
-    bytes: Vec<u8>,
-    entries: Vec<(u32, u16, EntryType)>,
-}
-
-impl Names {
-    fn read(dir: rustix::fs::Dir, fd: impl AsFd, cancel: &Cancel) -> Result<Self, Error> {
-        let (mut bytes, mut entries) = (Vec::new(), Vec::new());
-        for entry in dir {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
-                    let stat = rustix::fs::statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-                    stat.map_or(EntryType::File, |stat| Identity::of(&stat).kind())
-                }
-                kind => entry_type(kind),
-            };
-            let (Ok(start), Ok(len)) = (u32::try_from(bytes.len()), u16::try_from(name.len())) else {
-                return Err(Error::Io { errno: Errno::OVERFLOW });
-            };
-            bytes.extend_from_slice(name);
-            entries.push((start, len, kind));
-            if entries.len() % BREATH == 0 {
-                cancel.check()?;
-            }
-        }
-        let name =
-            |&(start, len, _): &(u32, u16, EntryType)| &bytes[start as usize..start as usize + len as usize];
-        entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        Ok(Self { bytes, entries })
-    }
-
-    fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    fn get(&self, index: usize) -> (&[u8], EntryType) {
-        let (start, len, kind) = self.entries[index];
-        (&self.bytes[start as usize..start as usize + len as usize], kind)
-    }
-
-    /// Where `name` stands, or would.
-    fn position(&self, name: &[u8]) -> usize {
-        self.entries.partition_point(|&(start, len, _)| {
-            &self.bytes[start as usize..start as usize + len as usize] < name
-        })
-    }
-
-    fn holds(&self, name: &[u8]) -> bool {
-        let at = self.position(name);
-        at < self.len() && self.get(at).0 == name
     }
 }

@@ -10,9 +10,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::Tally;
 use super::cursor::Cursor;
+use crate::disk::found::{Entry, Step, open_entry};
 use crate::disk::open::Opened;
 use crate::disk::roots::{check_cwd, normalised};
-use crate::disk::walk::{Entry, From, Rules, Step, Walk, open_entry};
+use crate::disk::walk::{From, Rules, Walk};
 use crate::{Cancel, Error, Fences, Located};
 
 /// A root of a search.

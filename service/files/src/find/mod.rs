@@ -8,6 +8,8 @@ mod merge;
 mod paths;
 mod pattern;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod text;
 mod worker;
 
@@ -16,8 +18,8 @@ use std::path::Path;
 use filectx_openapi::{Code, FindError, ItemError, Skipped, lossy, lossy_base64};
 
 use crate::bytes::glob::{GlobError, Globs};
+use crate::disk::found::Skip;
 use crate::disk::roots::to_path;
-use crate::disk::walk::Skip;
 use crate::{Error, escaped};
 
 /// How many errors are listed; all are counted.
@@ -102,13 +104,13 @@ fn parse_globs(globs: &[String]) -> Result<(Option<Globs>, Globs), ItemError> {
             Some(rest) => (&mut excluded, rest, 1),
             None => (&mut included, glob.as_str(), 0),
         };
-        set.add(text).map_err(|error| bad_glob(glob, error, cut))?;
+        set.add(text).map_err(|error| bad_glob(glob, &error, cut))?;
     }
     let included = (!included.is_empty()).then(|| included.below_directories());
     Ok((included, excluded))
 }
 
-fn bad_glob(glob: &str, error: GlobError, cut: usize) -> ItemError {
+fn bad_glob(glob: &str, error: &GlobError, cut: usize) -> ItemError {
     let offset = (error.offset + cut) as u64;
     let detail = format!("the glob {glob:?} cannot be read: at byte {offset}, {}", error.detail);
     Error::InvalidPattern { offset: Some(offset), detail }.item(Path::new(""))

@@ -93,7 +93,7 @@ fn parse_pattern(pattern: &str, rules: &mut Rules) -> Result<(), ItemError> {
     }
     if is_glob(pattern) {
         let mut filter = Globs::default();
-        filter.add(pattern).map_err(|error| bad_glob(pattern, error, 0))?;
+        filter.add(pattern).map_err(|error| bad_glob(pattern, &error, 0))?;
         rules.filters.push(filter);
     } else {
         let names: Vec<_> = pattern.split('/').filter(|name| !name.is_empty() && *name != ".").collect();

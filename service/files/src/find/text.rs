@@ -21,6 +21,8 @@ use crate::{Cancel, Error, Files};
 
 /// Most threads of one search.
 const THREADS: usize = 8;
+/// More lines of context than that are as good as all.
+const MOST_CONTEXT: usize = 1 << 30;
 /// Files in a batch: at first, and at most.
 const BATCH: (usize, usize) = (4, 64);
 /// How many batches may be done before one that is not.
@@ -78,6 +80,8 @@ pub(crate) struct Search<'a> {
     pub(crate) cursor: Option<&'a Cursor>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) shape: Shape,
+    /// Lines of context.
+    pub(crate) context: usize,
     pub(crate) searcher: SearcherBuilder,
     source: Mutex<Source<'a>>,
     merge: Mutex<Merge>,
@@ -98,8 +102,7 @@ impl<'a> Search<'a> {
         let limits = files.limits();
         let most = |limit: u64| usize::try_from(limit.max(1)).unwrap_or(usize::MAX);
         let (rows, bytes) = (most(limits.max_find_rows), most(limits.max_find_bytes));
-        // More context than rows cannot be returned.
-        let context = usize::try_from(request.context).unwrap_or(usize::MAX).min(rows);
+        let context = usize::try_from(request.context).unwrap_or(usize::MAX).min(MOST_CONTEXT);
         let shape = Shape {
             line_bytes: most(request.max_line_bytes).min(bytes),
             matches: request.max_results.saturating_add(1),
@@ -122,6 +125,7 @@ impl<'a> Search<'a> {
             cursor,
             cancel,
             shape,
+            context,
             searcher,
             source: Mutex::new(Source { feed, next: 0, size: BATCH.0, at_end: false }),
             merge: Mutex::new(Merge::new(request.max_results, rows, bytes, context as u64)),

@@ -18,6 +18,8 @@ use crate::disk::open::Opened;
 
 /// A file of at most this size is searched as a whole.
 const WHOLE: usize = 1 << 20;
+/// The lines before a match are kept in memory; more of them are reserved there first.
+const MUCH_CONTEXT: usize = 1_000;
 
 /// One thread of a search, with what it uses again and again.
 pub(crate) struct Worker {
@@ -178,6 +180,9 @@ impl Worker {
             piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, &detail);
             Ok(())
         } else {
+            if search.context > MUCH_CONTEXT {
+                content.reserve()?;
+            }
             let reader = std::io::Read::chain(&plain[..], &mut content);
             self.searcher.search_reader(&self.pattern.matcher, reader, &mut rows)
         };
