@@ -1,14 +1,22 @@
 //! The reading views: pure functions from the contract's nouns to text, for every skin alike (command line, MCP).
 //! Nothing here asks, reads or prints.
 
+mod edit;
+mod find;
 mod lines;
+mod list;
 mod read;
 #[cfg(test)]
 mod read_tests;
 mod read_text;
 mod wanted;
 
+use filectx_openapi::LimitName;
+
+pub use edit::{diff, places, write};
+pub use find::{find_text, more_errors, skipped};
 use lines::lines;
+pub use list::list;
 pub use read::{Block, Budget, FileView, Place, Position, ReadView, Stop, StopLimit};
 pub use read_text::{GoOn, read_text};
 pub use wanted::Wanted;
@@ -31,6 +39,8 @@ pub enum Paint {
     Bold,
     /// A path.
     Path,
+    /// A line number beside a path.
+    Number,
     /// A match.
     Match,
     /// What came.
@@ -51,6 +61,7 @@ impl Style {
             Paint::Dim => "2",
             Paint::Bold => "1",
             Paint::Path => "35",
+            Paint::Number => "32",
             Paint::Match => "1;31",
             Paint::Added => "32",
             Paint::Removed => "31",
@@ -110,6 +121,14 @@ pub fn grouped(number: u64) -> String {
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
+}
+
+/// The name of a limit, as the contract writes it.
+pub fn limit_name(name: LimitName) -> String {
+    match serde_json::to_value(name) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => format!("{name:?}"),
+    }
 }
 
 #[cfg(test)]

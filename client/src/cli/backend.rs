@@ -2,16 +2,19 @@
 //! with the same errors.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use filectx_client::{Client, Error};
-use filectx_files::{FenceConfig, Files, home_directory};
+use filectx_files::{Cancel, FenceConfig, Files, home_directory};
 use filectx_openapi::{
-    InfoResponse, ItemError, Limits, Problem, ReadFileContextRequest, ReadFileContextResponse,
+    DeleteFileRequest, DeleteFileResponse, EditFileRequest, EditFileResponse, InfoResponse, ItemError,
+    Limits, Problem, ReadFileContextRequest, ReadFileContextResponse, WriteFileRequest, WriteFileResponse,
 };
 use tokio::runtime::Runtime;
 
 use super::connection::{Connection, Environment};
 use super::exit::Failure;
+use super::runtime;
 
 /// Who does the work.
 pub(crate) enum Backend {
@@ -23,9 +26,14 @@ pub(crate) enum Backend {
 
 impl Backend {
     /// The backend that flags and environment name.
-    pub(crate) fn new(connection: &Connection, environment: &Environment) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        connection: &Connection,
+        environment: &Environment,
+        changes: bool,
+    ) -> Result<Self, Failure> {
         let Some(client) = connection.client(environment)? else {
-            return Ok(Self::Embedded { files: Arc::new(engine()?) });
+            let files = if changes { journaled(engine()?, environment) } else { Ok(engine()?) };
+            return Ok(Self::Embedded { files: Arc::new(files?) });
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Io(error.to_string()))?;
@@ -44,6 +52,27 @@ impl Backend {
         }
     }
 
+    pub(crate) fn edit(&self, request: &EditFileRequest) -> Result<EditFileResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.edit(request)),
+            Self::Embedded { files } => files.edit(request, &cancel(files, None)).map_err(refused),
+        }
+    }
+
+    pub(crate) fn write(&self, request: &WriteFileRequest) -> Result<WriteFileResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.write(request)),
+            Self::Embedded { files } => files.write(request, &cancel(files, None)).map_err(refused),
+        }
+    }
+
+    pub(crate) fn delete(&self, request: &DeleteFileRequest) -> Result<DeleteFileResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.delete(request)),
+            Self::Embedded { files } => files.delete(request, &cancel(files, None)).map_err(refused),
+        }
+    }
+
     /// Who answers; `None`: this process.
     pub(crate) fn info(&self) -> Result<Option<Arc<InfoResponse>>, Error> {
         match self {
@@ -57,6 +86,28 @@ fn engine() -> Result<Files, Failure> {
     let fences =
         FenceConfig { roots: Vec::new(), deny: Vec::new(), read_only: false, home: home_directory() };
     Files::new(&fences, Limits::default()).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// With the journal from which the next start of any process of this user settles what a killed one leaves behind.
+fn journaled(files: Files, environment: &Environment) -> Result<Files, Failure> {
+    let directory =
+        environment.runtime_directory.as_deref().filter(|directory| runtime::is_private(directory));
+    match directory {
+        // Best effort: without a directory for it, a change is as whole as ever.
+        None => Ok(files),
+        Some(directory) => {
+            let journaled = files.with_journal(directory);
+            journaled.map(|(files, _)| files).map_err(|error| {
+                Failure::Io(format!("{}: cannot keep the journal of changes: {error}", directory.display()))
+            })
+        }
+    }
+}
+
+/// The time that a service would give a request.
+fn cancel(files: &Files, deadline_ms: Option<u64>) -> Cancel {
+    let most = files.limits().deadline_ms;
+    Cancel::after(Duration::from_millis(deadline_ms.unwrap_or(most).min(most)))
 }
 
 fn refused(error: ItemError) -> Error {

@@ -9,6 +9,7 @@ use filectx_client::{Client, ConfigError, Target, Token};
 
 use super::exit::Failure;
 use super::quote::quoted;
+use super::runtime;
 
 /// The flags that name a service.
 #[derive(Clone, Debug, Default, Args)]
@@ -42,18 +43,9 @@ impl Environment {
             url: set("FILECTX_URL"),
             socket: set("FILECTX_SOCKET"),
             token_file: set("FILECTX_TOKEN_FILE"),
-            runtime_directory: runtime_directory(set("XDG_RUNTIME_DIR")),
+            runtime_directory: runtime::directory(set("XDG_RUNTIME_DIR")),
         }
     }
-}
-
-fn runtime_directory(xdg: Option<OsString>) -> Option<PathBuf> {
-    if let Some(directory) = xdg.map(PathBuf::from).filter(|path| path.is_absolute()) {
-        return Some(directory.join("filectx"));
-    }
-    use std::os::unix::fs::MetadataExt as _;
-    let uid = std::fs::metadata("/proc/self").ok()?.uid();
-    Some(PathBuf::from(format!("/tmp/filectx-{uid}")))
 }
 
 /// The service that is meant; a flag goes before the environment.

@@ -5,7 +5,10 @@
 
 mod backend;
 mod batch;
+mod change;
 mod connection;
+mod delete;
+mod edit;
 mod exit;
 mod info;
 mod output;
@@ -13,7 +16,9 @@ mod paths;
 mod quote;
 mod raw;
 mod read;
+mod runtime;
 mod suffix;
+mod write;
 
 use std::process::ExitCode;
 
@@ -41,7 +46,17 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Read(read::Args),
+    Edit(edit::Args),
+    Write(write::Args),
+    Rm(delete::Args),
     Info(info::Args),
+}
+
+impl Command {
+    /// Whether it may change files.
+    fn changes(&self) -> bool {
+        matches!(self, Command::Edit(_) | Command::Write(_) | Command::Rm(_))
+    }
 }
 
 /// What every command works with.
@@ -55,7 +70,8 @@ pub(crate) struct Context {
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = Output::of_process();
-    let backend = match Backend::new(&cli.connection, &connection::Environment::of_process()) {
+    let environment = connection::Environment::of_process();
+    let backend = match Backend::new(&cli.connection, &environment, cli.command.changes()) {
         Ok(backend) => backend,
         Err(failure) => return out.end(Err(failure)),
     };
@@ -67,6 +83,9 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
     match command {
         Command::Read(args) => read::run(args, context),
+        Command::Edit(args) => edit::run(args, context),
+        Command::Write(args) => write::run(args, context),
+        Command::Rm(args) => delete::run(args, context),
         Command::Info(args) => info::run(args, context),
     }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use filectx_client::render::{Paint, Style};
+use filectx_client::Error;
+use filectx_client::render::{Paint, Style, places};
 use filectx_openapi::ItemError;
 use serde::Serialize;
 
@@ -50,6 +51,14 @@ impl Output {
         self.print("\n")
     }
 
+    /// Says something on stderr that is worth knowing. What was printed so far comes first.
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
+        self.out.flush().map_err(|error| failure(&error))?;
+        // Where nobody reads stderr, there is nobody to tell it.
+        let _ = writeln!(self.err, "{}", self.err_style.line(text));
+        Ok(())
+    }
+
     /// Says on stderr that an item was refused: `path: message (code)`.
     pub(crate) fn refused(&mut self, path: &str, error: &ItemError) -> Result<(), Failure> {
         self.note_error(&sentence(path, &error.message), error.code.as_str(), error.hint.as_deref())
@@ -80,7 +89,8 @@ impl Output {
         ExitCode::from(exit.status())
     }
 
-    fn say(&mut self, failure: &Failure) {
+    /// Says on stderr what failed.
+    pub(crate) fn say(&mut self, failure: &Failure) {
         let _ = match failure {
             Failure::Request(error) => self.note_error(&error.to_string(), error.kind(), error.hint()),
             Failure::Config(error) => self.note_error(&error.to_string(), "usage", None),
@@ -88,6 +98,9 @@ impl Output {
             Failure::Io(text) => self.note_error(text, "io_error", None),
             Failure::BrokenPipe => Ok(()),
         };
+        if let Failure::Request(Error::Refused(problem)) = failure {
+            let _ = self.err.write_all(places(&problem.data, self.err_style).as_bytes());
+        }
     }
 }
 

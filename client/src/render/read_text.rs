@@ -1,10 +1,10 @@
 //! The words of a reading view: numbered lines, a summary of what is no text, and how a stopped window goes on.
 //! Notes stand in brackets at the start of a line, where no numbered line of a file can stand.
 
-use filectx_openapi::{ByteRange, FileContext, LimitName, LineEnding, LineRange};
+use filectx_openapi::{ByteRange, FileContext, LineEnding, LineRange};
 
 use super::read::{FileView, Place, Position, ReadView, Stop, StopLimit};
-use super::{Paint, Style, counted, grouped};
+use super::{Paint, Style, counted, grouped, limit_name};
 
 /// A place to go on from, for the skin to name the call or command that does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,8 +160,4 @@ fn limit(stop: &Stop) -> String {
         StopLimit::CallChars(chars) => format!("max_chars ({} a call)", counted(chars, "character")),
         StopLimit::Service(name) => format!("{} of the read", limit_name(name)),
     }
-}
-
-fn limit_name(name: LimitName) -> String {
-    serde_json::to_value(name).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }
