@@ -7,8 +7,10 @@ use std::time::Duration;
 use filectx_client::{Client, Error};
 use filectx_files::{Cancel, FenceConfig, Files, home_directory};
 use filectx_openapi::{
-    DeleteFileRequest, DeleteFileResponse, EditFileRequest, EditFileResponse, InfoResponse, ItemError,
-    Limits, Problem, ReadFileContextRequest, ReadFileContextResponse, WriteFileRequest, WriteFileResponse,
+    DeleteFileRequest, DeleteFileResponse, EditFileRequest, EditFileResponse, FindPathsRequest,
+    FindPathsResponse, FindTextRequest, FindTextResponse, InfoResponse, ItemError, Limits,
+    ListDirectoryRequest, ListDirectoryResponse, Problem, ReadFileContextRequest, ReadFileContextResponse,
+    WriteFileRequest, WriteFileResponse,
 };
 use tokio::runtime::Runtime;
 
@@ -49,6 +51,31 @@ impl Backend {
         match self {
             Self::Remote { client, runtime } => runtime.block_on(client.read(request)),
             Self::Embedded { files } => files.read(request.clone()).map_err(refused),
+        }
+    }
+
+    pub(crate) fn list(&self, request: &ListDirectoryRequest) -> Result<ListDirectoryResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.list(request)),
+            Self::Embedded { files } => files.list(request, &cancel(files, None)).map_err(refused),
+        }
+    }
+
+    pub(crate) fn find_text(&self, request: &FindTextRequest) -> Result<FindTextResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.find_text(request)),
+            Self::Embedded { files } => {
+                files.find_text(request, &cancel(files, request.deadline_ms)).map_err(refused)
+            }
+        }
+    }
+
+    pub(crate) fn find_paths(&self, request: &FindPathsRequest) -> Result<FindPathsResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.find_paths(request)),
+            Self::Embedded { files } => {
+                files.find_paths(request, &cancel(files, request.deadline_ms)).map_err(refused)
+            }
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The output could not be written, or an input not be read.
     Io(String),
+    /// A search failed: never the status that says that nothing was found.
+    Search(Error),
     /// Whoever read the output has enough.
     BrokenPipe,
 }
@@ -52,11 +54,20 @@ impl From<ConfigError> for Failure {
 }
 
 impl Failure {
+    /// The failure as a search's.
+    pub(crate) fn of_search(self) -> Self {
+        match self {
+            Failure::Request(error) => Failure::Search(error),
+            other => other,
+        }
+    }
+
     /// The exit status of a command on one item, such as an edit: was the item refused, or did the request fail?
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Request(Error::Refused(problem)) => exit_of(&problem.code),
             Failure::Request(_) | Failure::Config(_) | Failure::Usage(_) | Failure::Io(_) => Exit::Failed,
+            Failure::Search(_) => Exit::Failed,
             Failure::BrokenPipe => Exit::Done,
         }
     }

@@ -3,6 +3,7 @@
 //! A command parses its arguments into the contract's request, asks the backend (a service, or the engine in process),
 //! and prints what came back. Exit status: 0 all done, 1 some items refused (a search: nothing found), 2 the request failed.
 
+mod again;
 mod backend;
 mod batch;
 mod change;
@@ -10,13 +11,17 @@ mod connection;
 mod delete;
 mod edit;
 mod exit;
+mod find;
+mod find_paths;
 mod info;
+mod list;
 mod output;
 mod paths;
 mod quote;
 mod raw;
 mod read;
 mod runtime;
+mod search;
 mod suffix;
 mod write;
 
@@ -25,7 +30,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use backend::Backend;
-use connection::Connection;
+use connection::{Connection, Environment};
 use exit::{Exit, Failure};
 use output::Output;
 
@@ -46,6 +51,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Read(read::Args),
+    Ls(list::Args),
+    Find(find::Args),
+    Paths(find_paths::Args),
     Edit(edit::Args),
     Write(write::Args),
     Rm(delete::Args),
@@ -68,10 +76,12 @@ pub(crate) struct Context {
 
 /// Runs the command that the arguments name.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let mut out = Output::of_process();
-    let environment = connection::Environment::of_process();
-    let backend = match Backend::new(&cli.connection, &environment, cli.command.changes()) {
+    let exit = execute(Cli::parse(), &Environment::of_process(), Output::of_process());
+    ExitCode::from(exit.status())
+}
+
+fn execute(cli: Cli, environment: &Environment, mut out: Output) -> Exit {
+    let backend = match Backend::new(&cli.connection, environment, cli.command.changes()) {
         Ok(backend) => backend,
         Err(failure) => return out.end(Err(failure)),
     };
@@ -83,6 +93,9 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
     match command {
         Command::Read(args) => read::run(args, context),
+        Command::Ls(args) => list::run(args, context),
+        Command::Find(args) => find::run(args, context),
+        Command::Paths(args) => find_paths::run(args, context),
         Command::Edit(args) => edit::run(args, context),
         Command::Write(args) => write::run(args, context),
         Command::Rm(args) => delete::run(args, context),
@@ -91,13 +104,4 @@ fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::Cli;
-
-    #[test]
-    fn the_arguments_are_consistent() {
-        Cli::command().debug_assert();
-    }
-}
+mod tests;

@@ -1,7 +1,6 @@
 //! Where a command prints: results on stdout, everything else on stderr, each with colours only on a terminal.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
-use std::process::ExitCode;
 
 use filectx_client::Error;
 use filectx_client::render::{Paint, Style, places};
@@ -27,6 +26,12 @@ impl Output {
         let (out, err) = (io::stdout(), io::stderr());
         let (style, err_style) = (style(out.is_terminal()), style(err.is_terminal()));
         Self { out: Box::new(io::BufWriter::new(out)), err: Box::new(err), style, err_style }
+    }
+
+    /// Streams of a test.
+    #[cfg(test)]
+    pub(crate) fn to(out: Box<dyn Write>, err: Box<dyn Write>, style: Style) -> Self {
+        Self { out, err, style, err_style: style }
     }
 
     /// How text for stdout is set.
@@ -77,22 +82,23 @@ impl Output {
     }
 
     /// Ends the command: says what failed, and gives the exit status.
-    pub(crate) fn end(&mut self, result: Result<Exit, Failure>) -> ExitCode {
+    pub(crate) fn end(&mut self, result: Result<Exit, Failure>) -> Exit {
         let flushed = self.out.flush().map_err(|error| failure(&error));
-        let exit = match result.and_then(|exit| flushed.map(|()| exit)) {
+        match result.and_then(|exit| flushed.map(|()| exit)) {
             Ok(exit) => exit,
             Err(failure) => {
                 self.say(&failure);
                 failure.exit()
             }
-        };
-        ExitCode::from(exit.status())
+        }
     }
 
     /// Says on stderr what failed.
     pub(crate) fn say(&mut self, failure: &Failure) {
         let _ = match failure {
-            Failure::Request(error) => self.note_error(&error.to_string(), error.kind(), error.hint()),
+            Failure::Request(error) | Failure::Search(error) => {
+                self.note_error(&error.to_string(), error.kind(), error.hint())
+            }
             Failure::Config(error) => self.note_error(&error.to_string(), "usage", None),
             Failure::Usage(text) => self.note_error(text, "usage", None),
             Failure::Io(text) => self.note_error(text, "io_error", None),
