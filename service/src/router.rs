@@ -14,7 +14,7 @@ use crate::routes::{find_paths, find_text, health, info, list, read, unknown};
 use crate::service::Service;
 
 /// What the service can do.
-pub(crate) const FEATURES: &[Feature] = &[Feature::Read, Feature::List, Feature::Find];
+pub(crate) const FEATURES: &[Feature] = &[Feature::Read, Feature::Images, Feature::List, Feature::Find];
 
 /// Every route that is documented.
 pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {

@@ -35,6 +35,7 @@ pub struct Files {
     fences: Fences,
     limits: Limits,
     buffers: Arc<buffers::Buffers>,
+    images: image::ImagePool,
     cores: usize,
     locks: disk::locks::Locks,
     journal: Option<disk::journal::Journal>,
@@ -45,8 +46,9 @@ impl Files {
     pub fn new(fences: &FenceConfig, limits: Limits) -> Result<Self, FenceError> {
         let buffers = buffers::Buffers::new(limits.max_buffered_bytes);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let images = image::ImagePool::new(&limits, cores);
         let (locks, journal) = (disk::locks::Locks::default(), None);
-        Ok(Self { fences: Fences::new(fences)?, limits, buffers, cores, locks, journal })
+        Ok(Self { fences: Fences::new(fences)?, limits, buffers, images, cores, locks, journal })
     }
 
     /// Settles what killed processes left behind, as told in `runtime_directory` (which belongs to this user alone),
@@ -76,6 +78,11 @@ impl Files {
     pub(crate) fn disk<'a>(&'a self, cancel: &'a Cancel) -> disk::publish::Disk<'a> {
         let Self { fences, locks, journal, .. } = self;
         disk::publish::Disk { fences, locks, journal: journal.as_ref(), cancel }
+    }
+
+    /// The memory and threads that all decodes of images share.
+    pub(crate) fn images(&self) -> &image::ImagePool {
+        &self.images
     }
 
     /// How many threads can run at once.

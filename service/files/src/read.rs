@@ -1,11 +1,12 @@
 //! The read verb: a batch of files, each with its outcome, in request order.
 //!
-//! `plan.rs` settles the request's limits, `file.rs` reads one file within its own budget (`text.rs`, `binary.rs`),
-//! `settle.rs` gives out the batch's bytes in request order, `batch.rs` lets any number of threads work on it.
+//! `plan.rs` settles the request's limits, `file.rs` reads one file within its own budget (`text.rs`, `binary.rs`,
+//! `image.rs`), `settle.rs` gives out the batch's bytes in request order, `batch.rs` lets any number of threads work on it.
 
 mod batch;
 mod binary;
 mod file;
+mod image;
 mod plan;
 mod settle;
 #[cfg(test)]

@@ -3,6 +3,20 @@
 //!
 //! Bytes in, bytes out: nothing here knows a path or touches the disk.
 
+mod bytes;
+mod colour;
+mod decode;
+mod encode;
+mod exif;
+mod fit;
+mod ladder;
+mod outline;
+mod pixels;
+mod pnm;
+mod pool;
+mod scale;
 mod sniff;
 
+pub use fit::{FitLimits, Fitted, describe, fit, undescribed};
+pub use pool::ImagePool;
 pub use sniff::{Format, Sniffed, sniff};

@@ -5,6 +5,8 @@
 
 use filectx_openapi::ImageFormat;
 
+use super::pnm;
+
 /// An image by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sniffed {
@@ -254,52 +256,12 @@ fn is_tga(head: &[u8]) -> bool {
 
 /// A PNM header of one of the binary kinds, and a body that is no text.
 fn is_pnm(head: &[u8]) -> bool {
-    let Some((header, samples)) = pnm_header(head) else { return false };
-    let body = &head[header..];
+    let Some(header) = pnm::header(head) else { return false };
+    let body = &head[header.length..];
     // A tiny picture is proven by its exact length; one control is enough then.
-    is_binary(body)
-        || (body.len() as u64 == samples && body.iter().any(|byte| is_control(*byte) || *byte >= 0x80))
-}
-
-/// Length of the header, and of the body that it announces.
-fn pnm_header(head: &[u8]) -> Option<(usize, u64)> {
-    if head[1] == b'7' {
-        let end = memchr::memmem::find(&head[..head.len().min(1024)], b"\nENDHDR\n")? + 8;
-        let word = |name: &str| -> Option<u64> {
-            let header = std::str::from_utf8(&head[..end]).ok()?;
-            header.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
-        };
-        let sample = if word("MAXVAL ")? > 255 { 2 } else { 1 };
-        let body = word("WIDTH ")?.checked_mul(word("HEIGHT ")?)?.checked_mul(word("DEPTH ")?)?;
-        return Some((end, body.checked_mul(sample)?));
-    }
-    let mut at = 2;
-    let mut numbers = [0u64; 3];
-    let wanted = if head[1] == b'4' { 2 } else { 3 };
-    for number in &mut numbers[..wanted] {
-        let start = at;
-        loop {
-            match head.get(at)? {
-                b'#' if at > 2 => at += memchr::memchr(b'\n', &head[at..])?,
-                byte if byte.is_ascii_whitespace() => at += 1,
-                _ => break,
-            }
-        }
-        let digits = head[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if at == start || digits == 0 {
-            return None;
-        }
-        *number = std::str::from_utf8(&head[at..at + digits]).ok()?.parse().ok()?;
-        at += digits;
-    }
-    head.get(at)?.is_ascii_whitespace().then_some(())?;
-    let [width, height, maximum] = numbers;
-    let row = match head[1] {
-        b'4' => width.div_ceil(8),
-        b'5' => width.checked_mul(if maximum > 255 { 2 } else { 1 })?,
-        _ => width.checked_mul(if maximum > 255 { 6 } else { 3 })?,
-    };
-    Some((at + 1, row.checked_mul(height)?)).filter(|_| width > 0 && height > 0)
+    let exact =
+        body.len() as u64 == header.body && body.iter().any(|byte| is_control(*byte) || *byte >= 0x80);
+    exact || is_binary(body)
 }
 
 #[cfg(test)]

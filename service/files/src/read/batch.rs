@@ -180,7 +180,7 @@ impl ReadBatch {
     /// files' sizes and limits allow, and waits for that. What it did not need goes back as soon as it is read.
     fn reserve(self: &Arc<Self>) -> Result<(), Error> {
         let count = self.plan.request.files.len() as u64;
-        let by_limits = count.saturating_mul(self.plan.file.bytes).min(self.most_waiting());
+        let by_limits = count.saturating_mul(self.plan.most_of_a_file()).min(self.most_waiting());
         let reservation = match self.files.buffers().try_reserve(by_limits) {
             Some(reservation) => reservation,
             None => {
@@ -202,7 +202,7 @@ impl ReadBatch {
                 let at =
                     batch.files.fences().locate(file.path.as_deref(), file.path_base64.as_deref(), cwd, "");
                 let size = at.ok().and_then(|at| batch.files.fences().look(&at).ok()).map_or(0, |id| id.size);
-                if tell.send(size.min(batch.plan.file.bytes)).is_err() {
+                if tell.send(size.min(batch.plan.most_of_a_file())).is_err() {
                     return;
                 }
             }
@@ -214,7 +214,7 @@ impl ReadBatch {
             let Ok(size) = told.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
             (sum, unknown) = (sum + size, unknown - 1);
         }
-        sum + unknown.saturating_mul(self.plan.file.bytes)
+        sum + unknown.saturating_mul(self.plan.most_of_a_file())
     }
 
     fn most_waiting(&self) -> u64 {

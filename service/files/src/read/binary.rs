@@ -1,4 +1,5 @@
-//! Binary files, and images where their bytes are asked for: whole within the limit, a range of bytes, or summed up.
+//! Binary files, and images where their stored bytes are asked for: whole within the limit, a range of bytes, or
+//! summed up.
 
 use filectx_openapi::{Base64, FileContext, Truncation};
 
@@ -6,7 +7,6 @@ use super::file::Job;
 use super::settle::{CutBy, Piece};
 use crate::Error;
 use crate::disk::identity::hash_revision;
-use crate::image::Sniffed;
 
 /// Reads a binary file.
 pub(super) fn read(job: &Job<'_>, mime: String, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
@@ -59,12 +59,7 @@ fn whole(job: &Job<'_>, context: FileContext, block: &mut [u8]) -> Result<Vec<Pi
     Ok(vec![piece(job, context, CutBy::Whole)])
 }
 
-/// Reads an image as its bytes.
-pub(super) fn read_image(job: &Job<'_>, image: Sniffed, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
-    read(job, image.mime_type().to_owned(), block)
-}
-
-fn piece(job: &Job<'_>, mut context: FileContext, cut: CutBy) -> Piece {
+pub(super) fn piece(job: &Job<'_>, mut context: FileContext, cut: CutBy) -> Piece {
     context.changed_during_read = job.source.changed().then_some(true);
     Piece { context, cut }
 }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::plan::Plan;
 use super::settle::{CutBy, Fetched, Piece};
-use super::{binary, text};
+use super::{binary, image, text};
 use crate::bytes::kind::{self, Kind};
 use crate::bytes::window::{Wanted, merge};
 use crate::disk::identity::{HASHED_BYTES, format_hash, hash_revision};
@@ -18,6 +18,7 @@ use crate::{Error, Files, Located};
 
 /// What one file's read works on.
 pub(super) struct Job<'a> {
+    pub(super) files: &'a Files,
     pub(super) plan: &'a Plan,
     pub(super) file: &'a FileRequest,
     pub(super) wanted: Vec<Wanted>,
@@ -110,7 +111,7 @@ fn read(
         block.resize(buffer, 0);
     }
     let head = source.read_at(&mut block[..buffer], 0)?;
-    let job = Job { plan, file, wanted, source, base, name, head };
+    let job = Job { files, plan, file, wanted, source, base, name, head };
     job.run(block)
 }
 
@@ -133,8 +134,8 @@ impl Job<'_> {
                 let text = kind::as_text(&block[..self.head]);
                 text::read(self, text, block)
             }
-            (As::Auto, Kind::Image(image)) if self.file.byte_range.is_none() => {
-                binary::read_image(&self, image, block)
+            (As::Auto, Kind::Image(sniffed)) if self.file.byte_range.is_none() => {
+                image::read(&self, sniffed, block)
             }
             (_, kind) => {
                 let mime = mime(&kind, &self.name);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use filectx_openapi::{LimitName, Limits, ReadFileContextRequest};
 
 use crate::disk::roots::check_cwd;
+use crate::image::FitLimits;
 use crate::{Cancel, Error};
 
 /// How the answer travels; it decides how much a request may ask for.
@@ -29,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) request: ReadFileContextRequest,
     pub(crate) file: Budget,
     pub(crate) batch: Budget,
+    pub(crate) image: FitLimits,
     pub(crate) cancel: Cancel,
 }
 
@@ -50,12 +52,19 @@ impl Plan {
         let file = Budget { bytes: limits.max_file_bytes, name: LimitName::MaxFileBytes };
         let batch = Budget { bytes: limits.max_batch_bytes, name: LimitName::MaxBatchBytes };
         let time = request.deadline_ms.unwrap_or(limits.deadline_ms).min(limits.deadline_ms);
+        let file = wish(request.max_file_bytes, file, most);
         Ok(Self {
-            file: wish(request.max_file_bytes, file, most),
+            image: image_limits(&request, limits, file, most)?,
+            file,
             batch: wish(request.max_batch_bytes, batch, most),
             cancel: Cancel::after(Duration::from_millis(time)),
             request,
         })
+    }
+
+    /// The most bytes that one file's outcome takes.
+    pub(crate) fn most_of_a_file(&self) -> u64 {
+        self.file.bytes.max(self.image.max_bytes)
     }
 }
 
@@ -67,6 +76,32 @@ fn wish(wish: Option<u64>, default: Budget, most: Budget) -> Budget {
         Some(bytes) if bytes > most.bytes.max(default.bytes) => most.max(default),
         Some(bytes) => Budget { bytes, name: default.name },
     }
+}
+
+/// What images in the answer keep to: the request's limits, where it names them. Its `max_file_bytes` is one of them,
+/// the default is not: it is meant for texts.
+fn image_limits(
+    request: &ReadFileContextRequest,
+    limits: &Limits,
+    file: Budget,
+    most: Budget,
+) -> Result<FitLimits, Error> {
+    let asked = request.image.unwrap_or_default();
+    for (name, value) in [("max_pixels", asked.max_pixels), ("max_side", asked.max_side)] {
+        if value == Some(0) {
+            return Err(Error::invalid_request(
+                format!("/image/{name}"),
+                "0; an image has at least one pixel",
+            ));
+        }
+    }
+    let max_bytes = asked.max_bytes.unwrap_or(limits.image_max_bytes).min(most.bytes);
+    Ok(FitLimits {
+        max_pixels: asked.max_pixels.unwrap_or(limits.image_max_pixels),
+        max_side: asked.max_side.unwrap_or(limits.image_max_side),
+        max_bytes: if request.max_file_bytes.is_some() { max_bytes.min(file.bytes) } else { max_bytes },
+        max_source_pixels: limits.max_image_source_pixels,
+    })
 }
 
 impl Budget {
