@@ -16,7 +16,7 @@ use crate::{Client, Target, TimeLimits, Token};
 pub(crate) const TOKEN: &str = "the-token-of-the-stub";
 
 /// A request body of this length is not read.
-pub(crate) const STUCK_BYTES: usize = 32 << 20;
+pub(crate) const STUCK_BYTES: usize = 16 << 20;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -144,13 +144,18 @@ impl Stub {
         self.closed.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
-    /// A client with the token, and with time limits that a test can wait for.
+    /// A client with the token, whose time limits a busy machine does not reach.
     pub(crate) fn client(&self) -> Client {
-        let limits = TimeLimits {
-            connect: Duration::from_secs(5),
-            answer_grace: Duration::from_millis(150),
-            silence: Duration::from_millis(150),
-        };
+        self.client_with(Duration::from_secs(60))
+    }
+
+    /// A client whose time limits a test can wait for.
+    pub(crate) fn impatient_client(&self) -> Client {
+        self.client_with(Duration::from_millis(500))
+    }
+
+    fn client_with(&self, limit: Duration) -> Client {
+        let limits = TimeLimits { connect: Duration::from_secs(60), answer_grace: limit, silence: limit };
         let token = Token::new(TOKEN).unwrap();
         Client::builder(self.target.clone()).token(token).time_limits(limits).build().unwrap()
     }

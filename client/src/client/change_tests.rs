@@ -38,7 +38,7 @@ fn a_broken_change_is_asked_for_again_with_its_key() {
             "/v1/delete-file" => json(200, DELETED),
             _ => seen.proof(),
         });
-        let client = stub.client();
+        let client = stub.impatient_client();
         assert!(run(client.delete(&delete())).unwrap().deleted);
         let changes: Vec<_> =
             stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
@@ -83,7 +83,11 @@ fn a_change_that_nobody_saw_is_not_unknown() {
     // The service ends after it has said who it is; a stranger takes the port.
     let stub = Stub::new(|seen| match (seen.path(), seen.connection) {
         ("/v1/info", _) => match info("i", "\"idempotency\"") {
-            Reply::Say(bytes) => Reply::SayAndClose(bytes),
+            // Said so that the client knows it: otherwise it might still send on this connection, and somebody could see.
+            Reply::Say(bytes) => {
+                let text = String::from_utf8(bytes).unwrap();
+                Reply::SayAndClose(text.replacen("\r\n", "\r\nconnection: close\r\n", 1).into())
+            }
             other => other,
         },
         (_, 0) => seen.proof(),

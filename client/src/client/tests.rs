@@ -62,7 +62,7 @@ fn a_read_is_sent_again_once_on_a_fresh_connection() {
     }];
     for reply in broken {
         let stub = numbered(move |number, _| if number == 0 { reply() } else { json(200, EMPTY) });
-        run(stub.client().read(&read())).unwrap();
+        run(stub.impatient_client().read(&read())).unwrap();
         let seen = stub.seen();
         assert_eq!(seen.iter().map(|seen| seen.connection).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(seen[0].body, seen[1].body);
@@ -90,19 +90,19 @@ fn each_phase_has_its_limit() {
         error => panic!("{error:?}"),
     };
     let silent = numbered(|_, _| hang());
-    assert_eq!(phase(run(silent.client().read(&read())).unwrap_err()), Phase::Answer);
+    assert_eq!(phase(run(silent.impatient_client().read(&read())).unwrap_err()), Phase::Answer);
 
     let stuck = numbered(|_, _| {
         Reply::SayAndHang(
             b"HTTP/1.1 200 S\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{".into(),
         )
     });
-    assert_eq!(phase(run(stuck.client().read(&read())).unwrap_err()), Phase::Receive);
+    assert_eq!(phase(run(stuck.impatient_client().read(&read())).unwrap_err()), Phase::Receive);
 
     let deaf = numbered(|_, _| hang());
     let request: FindTextRequest =
         serde_json::from_value(serde_json::json!({ "pattern": "x".repeat(STUCK_BYTES) })).unwrap();
-    assert_eq!(phase(run(deaf.client().find_text(&request)).unwrap_err()), Phase::Send);
+    assert_eq!(phase(run(deaf.impatient_client().find_text(&request)).unwrap_err()), Phase::Send);
 
     let mute = Stub::new(|_| hang());
     let limits = crate::TimeLimits { connect: std::time::Duration::from_millis(150), ..Default::default() };
