@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
 use filectx_openapi::{Code, ItemError};
 use http::{HeaderValue, header};
 use http_body::{Frame, SizeHint};
@@ -70,19 +69,21 @@ pub(crate) fn holding<T: Send + Unpin + 'static>(answer: Response, held: T) -> R
     answer.map(|body| Body::new(Holding { body, _held: held }))
 }
 
-struct Holding<T> {
-    body: Body,
-    _held: T,
+/// A body that keeps something until it was sent or given up.
+#[derive(Debug)]
+pub(crate) struct Holding<B, T> {
+    pub(crate) body: B,
+    pub(crate) _held: T,
 }
 
-impl<T: Unpin> http_body::Body for Holding<T> {
-    type Data = Bytes;
-    type Error = axum::Error;
+impl<B: http_body::Body + Unpin, T: Unpin> http_body::Body for Holding<B, T> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

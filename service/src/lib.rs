@@ -3,12 +3,16 @@
 //! [`Service`] is what all requests share, [`Door`] answers one request, [`serve`] accepts connections. What an
 //! operation does is told in `filectx-files`; here is only how it is asked for and answered.
 
+mod again;
 mod answer;
 pub mod config;
+mod connection;
 mod document;
 mod door;
+mod escape;
 mod failure;
 pub mod guard;
+mod hop;
 pub mod host;
 mod json;
 mod log;

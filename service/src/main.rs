@@ -63,14 +63,17 @@ fn run(arguments: Arguments) -> Result<(), Failed> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let config = Config::load(arguments.settings, arguments.config, environment)?;
     init_log(config.log_format);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(start(config));
+    // As many threads may be blocked by short work as there are cores; two more keep everything else going.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(cores + 2).enable_all().build()?;
+    let done = runtime.block_on(start(config, cores));
     // A system call that hangs must not hold up the end.
     runtime.shutdown_background();
     done
 }
 
-async fn start(config: Config) -> Result<(), Failed> {
+async fn start(config: Config, cores: usize) -> Result<(), Failed> {
     let files = Files::new(&config.fences, config.limits.clone())?;
     let host = Host::here()?;
     let token = Token::generate()?;
@@ -91,7 +94,8 @@ async fn start(config: Config) -> Result<(), Failed> {
     if config.ready_json {
         say_ready(&listener, &token_file, &host)?;
     }
-    let door = Door::new(Arc::new(Service::new(files, token, &host)));
+    let service = Service::new(files, token, &host).with_blocking_workers(cores);
+    let door = Door::new(Arc::new(service));
     serve(&door, listener, stop).await;
     tracing::info!("stopped");
     Ok(())

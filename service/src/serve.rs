@@ -1,21 +1,19 @@
 //! Connections: a listener on loopback or a Unix socket, an accept loop on hyper, and a stop that lets go what runs.
 
-use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
 
 use crate::config::Listen;
+use crate::connection;
 use crate::door::Door;
 use crate::guard::token::{TokenFileError, own_uid, private_directory};
 
@@ -23,6 +21,8 @@ use crate::guard::token::{TokenFileError, own_uid, private_directory};
 const STOP_TIME: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no more descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The most connections; more wait to be accepted.
+const CONNECTIONS: usize = 1024;
 
 /// A place where connections arrive.
 #[derive(Debug)]
@@ -131,38 +131,51 @@ impl Drop for SocketFile {
 
 /// Answers connections until `stop` is ready; then accepts no more, lets what runs finish (10 s at most), and returns.
 pub async fn serve(door: &Door, listener: Listener, stop: impl Future<Output = ()>) {
-    let graceful = GracefulShutdown::new();
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        tokio::select! {
-            () = &mut stop => break,
-            accepted = accept(&listener, door, &graceful) => {
-                if let Err(error) = accepted {
+    let (stopping, stopped) = watch::channel(false);
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    let accepting = async {
+        // The semaphore is never closed.
+        while let Ok(place) = Arc::clone(&free).acquire_owned().await {
+            let stopped = stopped.clone();
+            match accept(&listener, door, move || drop(place), stopped).await {
+                Ok(()) => {}
+                Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
+    };
+    tokio::select! {
+        () = stop => {}
+        () = accepting => {}
     }
-    drop(listener);
-    if tokio::time::timeout(STOP_TIME, graceful.shutdown()).await.is_err() {
+    drop((listener, stopped));
+    stopping.send_replace(true);
+    // Every connection holds a receiver until it ends.
+    if tokio::time::timeout(STOP_TIME, stopping.closed()).await.is_err() {
         tracing::warn!(under_way = door.service().activity().under_way(), "stopped before all was done");
     }
 }
 
-async fn accept(listener: &Listener, door: &Door, graceful: &GracefulShutdown) -> io::Result<()> {
+async fn accept(
+    listener: &Listener,
+    door: &Door,
+    ended: impl FnOnce() + Send + 'static,
+    stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
     match listener {
         Listener::Tcp(listener, _) => {
             let (stream, _) = listener.accept().await?;
             // An answer's last packet must not wait for an acknowledgement.
             stream.set_nodelay(true)?;
-            connection(door, stream, graceful);
+            connect(door, stream, ended, stopped);
         }
         Listener::Unix(listener, _) => {
             let (stream, _) = listener.accept().await?;
             let peer = stream.peer_cred()?.uid();
             if peer == own_uid() || peer == 0 {
-                connection(door, stream, graceful);
+                connect(door, stream, ended, stopped);
             } else {
                 tracing::warn!(peer, "a connection of another user was refused");
             }
@@ -171,20 +184,13 @@ async fn accept(listener: &Listener, door: &Door, graceful: &GracefulShutdown) -
     Ok(())
 }
 
-fn connection<S>(door: &Door, stream: S, graceful: &GracefulShutdown)
+fn connect<S>(door: &Door, stream: S, ended: impl FnOnce() + Send + 'static, stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let door = door.clone();
-    let service = service_fn(move |request| {
-        let door = door.clone();
-        async move { Ok::<_, Infallible>(door.answer(request).await) }
-    });
-    let connection =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
+    let connection = connection::answer(door.clone(), stream, stopped);
     tokio::spawn(async move {
-        // What breaks here is the caller's end: it is told nowhere else either.
-        let _ = connection.await;
+        connection.await;
+        ended();
     });
 }

@@ -8,6 +8,7 @@ use filectx_openapi::InfoResponse;
 
 use crate::guard::load::Load;
 use crate::guard::token::Token;
+use crate::hop::Hops;
 use crate::host::Host;
 use crate::log::{Activity, RequestIds};
 use crate::router::FEATURES;
@@ -18,6 +19,7 @@ pub struct Service {
     files: Arc<Files>,
     token: Token,
     load: Load,
+    hops: Hops,
     info: Bytes,
     ids: RequestIds,
     activity: Arc<Activity>,
@@ -35,7 +37,14 @@ impl Service {
             info: serde_json::to_vec(&info).unwrap_or_default().into(),
             ids: RequestIds::new(&host.instance_id),
             activity: Arc::default(),
+            hops: Hops::new(0),
         }
+    }
+
+    /// Lets `threads` of the runtime's threads block on short work, which saves it a hop to a blocking thread. The runtime
+    /// must have at least two threads more.
+    pub fn with_blocking_workers(self, threads: usize) -> Self {
+        Self { hops: Hops::new(threads), ..self }
     }
 
     /// The engine.
@@ -50,6 +59,10 @@ impl Service {
 
     pub(crate) fn token(&self) -> &Token {
         &self.token
+    }
+
+    pub(crate) fn hops(&self) -> &Hops {
+        &self.hops
     }
 
     pub(crate) fn load(&self) -> &Load {

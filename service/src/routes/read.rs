@@ -12,13 +12,19 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::answer::{self, Facts};
+use crate::escape;
 use crate::failure::{Failure, Refused};
+use crate::guard::load::Permit;
+use crate::hop;
 use crate::json::{Json, Operation};
 use crate::negotiate::Coding;
 use crate::turn::Turn;
 
 /// How often a batch that takes long is asked whether one more thread should work on it.
 const TICK: Duration = Duration::from_millis(20);
+
+/// Up to so many files are short work: the hop to a thread of their own would cost more than it frees.
+const SHORT_BATCH: usize = 64;
 
 impl Operation for ReadFileContextRequest {}
 
@@ -35,38 +41,55 @@ pub(crate) async fn read_file_context(
     Json(request, turn): Json<ReadFileContextRequest>,
 ) -> Result<Response, Failure> {
     let Turn { service, permit, coding, .. } = turn;
+    let short = request.files.len() <= SHORT_BATCH;
     let batch = service.files().read_batch(request, Delivery::Json)?;
     let _ends_with_the_caller = CancelOnDrop(batch.cancel().clone());
     let deadline = Instant::from_std(batch.cancel().deadline());
     let (send, mut answer) = oneshot::channel();
     let reading = Reading::new(Arc::clone(&batch), coding, send);
-    help(&reading);
+    let long = service.hops().takes_long();
+    if short && service.hops().short(work(&reading)) {
+        // No timer as long as work is short, which is nearly always.
+        tokio::select! {
+            biased;
+            answer = &mut answer => return sent(answer, permit, batch),
+            () = long => {}
+        }
+    } else if !short {
+        hop::long(work(&reading));
+    }
     loop {
         let tick = Instant::now() + TICK;
         tokio::select! {
-            answer = &mut answer => {
-                let answer = answer.map_err(|_| Failure::internal())?;
-                // The batch holds its part of the memory bound until its bytes are sent.
-                return Ok(answer::holding(answer, (permit, batch)));
-            }
+            answer = &mut answer => return sent(answer, permit, batch),
             () = tokio::time::sleep_until(tick.min(deadline)) => {
                 if Instant::now() >= deadline {
                     batch.expire();
                     reading.finish();
                 } else if batch.wants_help() {
-                    help(&reading);
+                    hop::long(work(&reading));
                 }
             }
         }
     }
 }
 
-fn help(reading: &Arc<Reading>) {
+/// The answer; the batch holds its part of the memory bound until the bytes are sent.
+fn sent(
+    answer: Result<Response, oneshot::error::RecvError>,
+    permit: Permit,
+    batch: Arc<ReadBatch>,
+) -> Result<Response, Failure> {
+    let answer = answer.map_err(|_| Failure::internal())?;
+    Ok(answer::holding(answer, (permit, batch)))
+}
+
+fn work(reading: &Arc<Reading>) -> impl FnOnce() + Send + 'static {
     let reading = Arc::clone(reading);
-    tokio::task::spawn_blocking(move || {
+    move || {
         reading.batch.work();
         reading.finish();
-    });
+    }
 }
 
 /// A batch, and whom its answer goes to.
@@ -112,7 +135,7 @@ fn document(outcomes: Vec<Outcome>, coding: Option<Coding>) -> Response {
             Outcome::Context(context) => {
                 separate(&mut contexts, read);
                 read += 1;
-                write_context(&mut contexts, &context);
+                write_context(&mut contexts, *context);
             }
             Outcome::Failed(file) => {
                 separate(&mut failed, not_read);
@@ -139,8 +162,16 @@ fn append<T: serde::Serialize>(list: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(list, value);
 }
 
-fn write_context(list: &mut Vec<u8>, context: &FileContext) {
-    append(list, context);
+/// A context as serde writes it, but its text through [`escape::push`], as most of an answer is text.
+fn write_context(list: &mut Vec<u8>, mut context: FileContext) {
+    let text = context.text_content.take();
+    append(list, &context);
+    if let Some(text) = text {
+        list.pop();
+        list.extend_from_slice(br#","text_content":"#);
+        escape::push(list, &text);
+        list.push(b'}');
+    }
 }
 
 /// Roughly what an outcome takes in the answer.
@@ -148,7 +179,7 @@ fn room(outcome: &Outcome) -> usize {
     const FIELDS: usize = 512;
     match outcome {
         Outcome::Context(context) => {
-            let text = context.text_content.as_ref().map_or(0, |text| text.len() + text.len() / 8);
+            let text = context.text_content.as_ref().map_or(0, |text| escape::room(text.len()));
             let binary = context.binary_content.as_ref().map_or(0, |bytes| bytes.0.len().div_ceil(3) * 4);
             FIELDS + text + binary
         }
