@@ -11,6 +11,9 @@ use filectx_files::{FenceConfig, home_directory};
 use filectx_openapi::{LimitError, Limits};
 use serde::Deserialize;
 
+#[cfg(test)]
+mod tests;
+
 /// Everything that can be set, as one source sets it: the flags, the file (keys are the flags' names), the environment.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -172,7 +175,7 @@ fn resolve(sources: [(Settings, &'static str); 3]) -> Result<Config, ConfigError
     for (settings, origin) in sources.iter().rev() {
         match (&settings.listen, &settings.socket) {
             (Some(_), Some(_)) => return Err(ConfigError::ListenTwice(origin)),
-            (Some(address), None) => listen = Listen::Tcp(loopback(address)?),
+            (Some(address), None) => listen = Listen::Tcp(parse_address(address)?),
             (None, Some(path)) => listen = Listen::Unix(path.clone()),
             (None, None) => {}
         }
@@ -287,100 +290,19 @@ fn parse_limit(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), value))
 }
 
-fn loopback(text: &str) -> Result<SocketAddr, ConfigError> {
+/// An address as it may be written.
+fn parse_address(text: &str) -> Result<SocketAddr, ConfigError> {
     let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     let address: SocketAddr =
         numeric.as_deref().unwrap_or(text).parse().map_err(|_| ConfigError::Address(text.to_owned()))?;
+    loopback(address)
+}
+
+/// Fails on an address that others can reach.
+pub fn loopback(address: SocketAddr) -> Result<SocketAddr, ConfigError> {
     // Not all of 127.0.0.0/8: a Host of 127.0.0.2 would be refused at the door.
     match address.ip() {
         IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => Ok(address),
         _ => Err(ConfigError::NotLoopback(address)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(
-        flags: Settings,
-        file: Option<&str>,
-        environment: &[(&str, &str)],
-    ) -> Result<Config, ConfigError> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = file.map(|text| {
-            let path = dir.path().join("filectxd.toml");
-            std::fs::write(&path, text).unwrap();
-            path
-        });
-        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Config::load(flags, path, environment)
-    }
-
-    fn error(flags: Settings, file: Option<&str>, environment: &[(&str, &str)]) -> String {
-        load(flags, file, environment).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn the_defaults() {
-        let config = load(Settings::default(), None, &[]).unwrap();
-        assert_eq!(config.listen, Listen::Tcp("127.0.0.1:0".parse().unwrap()));
-        assert_eq!(config.limits, Limits::default());
-        assert!(config.fences.roots.is_empty() && !config.fences.read_only && !config.ready_json);
-        assert_eq!((config.idle_timeout, config.log_format), (None, LogFormat::Text));
-    }
-
-    #[test]
-    fn flags_before_environment_before_file() {
-        let file = "idle-timeout = 3\nroot = ['/file']\nlisten = '127.0.0.1:3'\ntoken-file = '/t'\nread-only = true\n\
-                    deny = ['*.pem']\nlog-format = 'json'\n[limits]\nmax_files = 3\nmax_file_bytes = 3\nmax_batch_bytes = 3\n";
-        let environment = [
-            ("FILECTX_IDLE_TIMEOUT", "2"),
-            ("FILECTX_ROOT", "/env:/env2"),
-            ("FILECTX_SOCKET", "/run/s"),
-            ("FILECTX_LIMIT_MAX_FILES", "2"),
-            ("FILECTX_LIMIT_MAX_FILE_BYTES", "2"),
-            ("FILECTX_URL", "the client's"),
-        ];
-        let flags =
-            Settings { idle_timeout: Some(1), limit: vec![("max_files".into(), 1)], ..Settings::default() };
-        let config = load(flags, Some(file), &environment).unwrap();
-        assert_eq!(config.idle_timeout, Some(Duration::from_secs(1)));
-        assert_eq!(config.fences.roots, [PathBuf::from("/env"), PathBuf::from("/env2")]);
-        assert_eq!(config.listen, Listen::Unix("/run/s".into()));
-        let limits = &config.limits;
-        assert_eq!((limits.max_files, limits.max_file_bytes, limits.max_batch_bytes), (1, 2, 3));
-        assert_eq!((config.fences.deny, config.fences.read_only), (vec!["*.pem".to_owned()], true));
-        assert_eq!((config.token_file, config.log_format), (Some("/t".into()), LogFormat::Json));
-    }
-
-    #[test]
-    fn what_does_not_exist_is_an_error_that_names_it() {
-        let none = Settings::default;
-        assert!(error(none(), Some("rot = ['/']"), &[]).contains("rot"));
-        assert!(error(none(), Some("limit = 3"), &[]).contains("limit"));
-        assert!(error(none(), Some("[limits]\nmax_fils = 3"), &[]).contains("max_fils"));
-        assert!(error(none(), Some("[limits]\nmax_files = -3"), &[]).contains("max_files"));
-        assert!(error(none(), None, &[("FILECTX_LIMIT_MAX_FILS", "1")]).contains("max_fils"));
-        assert!(error(none(), None, &[("FILECTX_LIMIT_MAX_FILES", "x")]).contains("FILECTX_LIMIT_MAX_FILES"));
-        assert!(error(none(), None, &[("FILECTX_READ_ONLY", "maybe")]).contains("FILECTX_READ_ONLY"));
-        assert!(error(none(), None, &[("FILECTX_CONFIG", "/nowhere.toml")]).contains("/nowhere.toml"));
-        assert!(error(none(), Some("[limits]\nmax_concurrent_requests = 0"), &[]).contains("at least 1"));
-        assert!(parse_limit("max_fils=1").unwrap_err().contains("max_fils"));
-        assert!(parse_limit("max_files").is_err() && parse_limit("max_files=-1").is_err());
-    }
-
-    #[test]
-    fn only_loopback_is_listened_on() {
-        for good in ["127.0.0.1:0", "localhost:80", "[::1]:0"] {
-            assert!(loopback(good).is_ok(), "{good}");
-        }
-        for bad in
-            ["0.0.0.0:0", "192.168.0.1:80", "[::]:0", "127.0.0.2:0", "127.0.0.1", "page.example:80", ""]
-        {
-            assert!(loopback(bad).is_err(), "{bad}");
-        }
-        let both = "listen = '127.0.0.1:0'\nsocket = '/s'";
-        assert!(error(Settings::default(), Some(both), &[]).contains("both"));
     }
 }

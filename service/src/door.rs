@@ -35,7 +35,13 @@ pub struct Door {
 impl Door {
     /// The door to `service`.
     pub fn new(service: Arc<Service>) -> Self {
-        Self { router: router::router(Arc::clone(&service)), service }
+        let router = router::router(Arc::clone(&service));
+        Self::with_router(service, router)
+    }
+
+    /// The door to `service`, with routes of one's own behind it.
+    pub(crate) fn with_router(service: Arc<Service>, router: axum::Router) -> Self {
+        Self { service, router }
     }
 
     /// The service behind the door.

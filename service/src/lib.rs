@@ -12,6 +12,7 @@ mod door;
 mod escape;
 mod failure;
 pub mod guard;
+pub mod healthcheck;
 mod hop;
 pub mod host;
 mod json;
@@ -22,6 +23,10 @@ mod routes;
 pub mod serve;
 mod service;
 mod strict;
+#[cfg(target_os = "linux")]
+pub mod systemd;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 pub use document::document;

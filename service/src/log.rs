@@ -66,7 +66,6 @@ impl Default for Activity {
 
 impl Activity {
     /// For how long nothing has been under way.
-    #[allow(dead_code, reason = "the idle timeout will ask")]
     pub(crate) fn idle_for(&self) -> Duration {
         if self.under_way.load(Ordering::Acquire) > 0 {
             return Duration::ZERO;

@@ -1,7 +1,7 @@
 //! `filectxd`: reads its settings, writes the token, listens, says that it is ready, and serves until it is told to stop.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,16 +10,19 @@ use filectx_files::Files;
 use filectx_service::config::{Config, Settings};
 use filectx_service::guard::token::{Token, runtime_directory};
 use filectx_service::host::Host;
-use filectx_service::serve::{Listener, serve};
-use filectx_service::{Door, Service, document, init_log};
+use filectx_service::serve::{Listener, idle, serve};
+use filectx_service::{Door, Service, document, healthcheck, init_log, systemd};
 
 /// Small requests make many small allocations, large answers few large ones; this allocator is quick at both.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// File context for coding agents: serves a host's files to callers with the token, on loopback only
+///
+/// Each flag can also be set by FILECTX_NAME in the environment (lists separated by `:`), and each limit by
+/// FILECTX_LIMIT_NAME.
 #[derive(Debug, Parser)]
-#[command(name = "filectxd", version, args_conflicts_with_subcommands = true)]
+#[command(name = "filectxd", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -30,10 +33,12 @@ struct Arguments {
     config: Option<PathBuf>,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Clone, Copy, Debug, Subcommand)]
 enum Command {
     /// Print the OpenAPI document
     Openapi,
+    /// Ask the service that these settings start whether it is alive (flags stand before the command)
+    Healthcheck,
 }
 
 type Failed = Box<dyn std::error::Error>;
@@ -42,13 +47,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Some(Command::Openapi) => print_document(),
-        None => run(arguments),
+        Some(Command::Healthcheck) => load(arguments).and_then(|config| Ok(healthcheck::check(&config)?)),
+        None => load(arguments).and_then(run),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "filectxd: {error}");
-            ExitCode::from(2)
+            ExitCode::FAILURE
         }
     }
 }
@@ -58,11 +64,15 @@ fn print_document() -> Result<(), Failed> {
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
-fn run(arguments: Arguments) -> Result<(), Failed> {
+fn load(arguments: Arguments) -> Result<Config, Failed> {
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let config = Config::load(arguments.settings, arguments.config, environment)?;
+    Ok(Config::load(arguments.settings, arguments.config, environment)?)
+}
+
+fn run(config: Config) -> Result<(), Failed> {
     init_log(config.log_format);
+    allow_descriptors();
     // As many threads may be blocked by short work as there are cores; two more keep everything else going.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime =
@@ -76,32 +86,55 @@ fn run(arguments: Arguments) -> Result<(), Failed> {
 async fn start(config: Config, cores: usize) -> Result<(), Failed> {
     let files = Files::new(&config.fences, config.limits.clone())?;
     let host = Host::here()?;
-    let token = Token::generate()?;
-    let stop = stop_signal()?;
-    let listener = Listener::bind(&config.listen).await?;
+    let told_to_stop = stop_signal()?;
+    let listener = match systemd::handed_over()? {
+        Some(socket) => Listener::adopt(socket)?,
+        None => Listener::bind(&config.listen).await?,
+    };
     let token_file = match config.token_file {
         Some(path) => std::path::absolute(path)?,
         None => runtime_directory()?.join(listener.token_name()),
     };
+    let token = Token::generate()?;
     token.write(&token_file)?;
+    let service = Arc::new(Service::new(files, token, &host).with_blocking_workers(cores));
     if config.fences.roots.is_empty() {
         tracing::warn!(
             user = host.user,
             "no --root: callers with the token reach every file that this user may reach"
         );
     }
-    tracing::info!(url = listener.url(), socket = ?listener.socket(), token_file = ?token_file, "listening");
+    tracing::info!(url = listener.url(), socket = ?listener.socket(), ?token_file, "listening");
     if config.ready_json {
         say_ready(&listener, &token_file, &host)?;
     }
-    let service = Service::new(files, token, &host).with_blocking_workers(cores);
-    let door = Door::new(Arc::new(service));
-    serve(&door, listener, stop).await;
+    systemd::tell("READY=1");
+    let stop = async {
+        match config.idle_timeout {
+            None => told_to_stop.await,
+            Some(patience) => tokio::select! {
+                () = told_to_stop => {}
+                () = idle(&service, patience) => tracing::info!("nothing was asked for --idle-timeout"),
+            },
+        }
+        systemd::tell("STOPPING=1");
+    };
+    serve(&Door::new(Arc::clone(&service)), listener, stop).await;
+    service.token().remove(&token_file);
     tracing::info!("stopped");
     Ok(())
 }
 
-fn say_ready(listener: &Listener, token_file: &std::path::Path, host: &Host) -> io::Result<()> {
+/// Raises the soft limit of open files to the hard one: connections and reads need them, and nothing here uses `select`.
+fn allow_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it may not, the service runs with what there is.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+fn say_ready(listener: &Listener, token_file: &Path, host: &Host) -> io::Result<()> {
     let line = serde_json::json!({
         "url": listener.url(),
         "token_file": token_file.to_string_lossy(),

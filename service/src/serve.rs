@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
-use crate::config::Listen;
+use crate::config::{Listen, loopback};
 use crate::connection;
 use crate::door::Door;
 use crate::guard::token::{TokenFileError, own_uid, private_directory};
+use crate::service::Service;
 
 /// How long what runs may go on after a stop.
 const STOP_TIME: Duration = Duration::from_secs(10);
@@ -66,6 +68,25 @@ impl Listener {
         }
     }
 
+    /// Listens on a socket that was handed over.
+    pub fn adopt(socket: OwnedFd) -> Result<Self, BindError> {
+        let place = "the socket handed over by LISTEN_FDS";
+        let failed = |source| BindError::Io { place: place.into(), source };
+        let tcp = std::net::TcpListener::from(socket);
+        tcp.set_nonblocking(true).map_err(failed)?;
+        if let Ok(address) = tcp.local_addr() {
+            loopback(address).map_err(|error| failed(io::Error::other(error)))?;
+            return Ok(Listener::Tcp(TcpListener::from_std(tcp).map_err(failed)?, address));
+        }
+        let unix = std::os::unix::net::UnixListener::from(OwnedFd::from(tcp));
+        let address = unix.local_addr().map_err(failed)?;
+        let path =
+            address.as_pathname().ok_or_else(|| failed(io::Error::other("it has no path")))?.to_owned();
+        let listener = UnixListener::from_std(unix).map_err(failed)?;
+        // The name is its maker's to remove.
+        Ok(Listener::Unix(listener, SocketFile { inode: None, path }))
+    }
+
     /// `http://ADDRESS:PORT`; none on a socket.
     pub fn url(&self) -> Option<String> {
         match self {
@@ -110,22 +131,32 @@ async fn bind_socket(path: &Path) -> Result<Listener, BindError> {
     let listener = UnixListener::bind(&path).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
-    Ok(Listener::Unix(listener, SocketFile { inode: (meta.dev(), meta.ino()), path }))
+    Ok(Listener::Unix(listener, SocketFile { inode: Some((meta.dev(), meta.ino())), path }))
 }
 
 /// A socket's name in the file system.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    inode: (u64, u64),
+    /// `None` where it is not ours to remove.
+    inode: Option<(u64, u64)>,
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Not what a later service put in its place.
-        if fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| Some((meta.dev(), meta.ino())) == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// Ready when nothing was asked of the service for so long.
+pub async fn idle(service: &Service, patience: Duration) {
+    loop {
+        let idle = service.activity().idle_for();
+        let Some(left) = patience.checked_sub(idle).filter(|left| !left.is_zero()) else { return };
+        tokio::time::sleep(left).await;
     }
 }
 

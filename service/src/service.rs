@@ -57,7 +57,8 @@ impl Service {
         &self.activity
     }
 
-    pub(crate) fn token(&self) -> &Token {
+    /// The token that opens it.
+    pub fn token(&self) -> &Token {
         &self.token
     }
 

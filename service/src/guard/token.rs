@@ -57,6 +57,13 @@ impl Token {
         })
     }
 
+    /// Removes the file at the end, unless a later service has put its own secret there.
+    pub fn remove(&self, path: &Path) {
+        if fs::read_to_string(path).is_ok_and(|text| text.trim_end() == &*self.0) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
     fn write_new(&self, path: &Path) -> io::Result<()> {
         let mut file = private_new(path)?;
         file.write_all(self.0.as_bytes())?;
@@ -212,6 +219,10 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary is left");
+        Token::generate().unwrap().remove(&path);
+        assert!(path.exists(), "another service's file stays");
+        Token::from_text(fs::read_to_string(&path).unwrap().trim()).unwrap().remove(&path);
+        assert!(!path.exists());
     }
 
     #[test]
