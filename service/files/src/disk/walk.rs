@@ -190,11 +190,11 @@ impl<'a> Walk<'a> {
         }
         let is_directory = kind == EntryType::Directory;
         let hidden = name.starts_with(b".") && !self.rules.hidden;
-        let ignored = !frame.ignores.is_empty() && frame.ignores.ignores(&self.path, is_directory);
         let judged = Judged::of(self.rules, frame, name, is_directory);
         if hidden && !judged.spelled {
             return skipped(Skip::Hidden);
         }
+        let ignored = !frame.ignores.is_empty() && frame.ignores.ignores(&self.path, is_directory);
         if ignored && !judged.spelled {
             return skipped(Skip::Ignored);
         }

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::{memchr, memrchr};
 
@@ -27,6 +28,20 @@ const WIDE: usize = 4 << 20;
 /// And so much of it: a line in the searcher's buffer, which doubles as it grows, and in ours.
 const RESERVED: u64 = 3 * LONGEST_LINE as u64;
 
+/// Whether a search goes on: its caller is there, it has time, and its answer has room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GoingOn<'a> {
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) full: &'a AtomicBool,
+}
+
+impl GoingOn<'_> {
+    /// Fails when the search is to end.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        if self.full.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { self.cancel.check() }
+    }
+}
+
 /// The text of an open file.
 pub(crate) struct Content<'a> {
     source: Source,
@@ -47,7 +62,7 @@ pub(crate) struct Content<'a> {
     ready: (Vec<u8>, usize),
     buffers: &'a Arc<Buffers>,
     reserved: Option<Reservation>,
-    cancel: &'a Cancel,
+    going_on: GoingOn<'a>,
 }
 
 impl<'a> Content<'a> {
@@ -57,10 +72,10 @@ impl<'a> Content<'a> {
         name: &[u8],
         plain: &mut Vec<u8>,
         buffers: &'a Arc<Buffers>,
-        cancel: &'a Cancel,
+        going_on: GoingOn<'a>,
     ) -> Result<Option<Self>, Error> {
         let mut content = Self {
-            source: Source::new(opened, UNSIZED_BYTES, cancel)?,
+            source: Source::new(opened, UNSIZED_BYTES, going_on.cancel)?,
             offset: 0,
             failed: None,
             encoding: TextEncoding::Utf8,
@@ -71,7 +86,7 @@ impl<'a> Content<'a> {
             ready: (Vec::new(), 0),
             buffers,
             reserved: None,
-            cancel,
+            going_on,
         };
         plain.clear();
         content.fill(plain, FIRST_BLOCK)?;
@@ -108,7 +123,7 @@ impl<'a> Content<'a> {
 
     /// Appends the next block to `plain`.
     pub(crate) fn next_block(&mut self, plain: &mut Vec<u8>) -> Result<(), Error> {
-        self.cancel.check()?;
+        self.going_on.check()?;
         let from = plain.len();
         if std::mem::take(&mut self.held_cr) {
             plain.push(b'\r');
@@ -129,7 +144,7 @@ impl<'a> Content<'a> {
     /// Waits until this search may keep much of the file in memory.
     pub(crate) fn reserve(&mut self) -> Result<(), Error> {
         if self.reserved.is_none() {
-            self.reserved = Some(self.buffers.reserve(RESERVED, self.cancel)?);
+            self.reserved = Some(self.buffers.reserve(RESERVED, self.going_on.cancel)?);
         }
         Ok(())
     }
@@ -218,4 +233,95 @@ fn drop_cr_before_lf(text: &mut Vec<u8>, first: usize) {
         read = next;
     }
     text.truncate(write);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{FenceConfig, Fences};
+
+    /// What a search sees of a file with these bytes, as a whole and block by block; `None`: no text.
+    fn seen(bytes: &[u8]) -> Option<Vec<u8>> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, bytes).unwrap();
+        let fences = Fences::new(&FenceConfig::default()).unwrap();
+        let at = fences.locate(path.to_str(), None, None, "").unwrap();
+        let (buffers, full) = (Buffers::new(1 << 30), AtomicBool::new(false));
+        let cancel = Cancel::after(Duration::from_secs(60));
+        let going_on = GoingOn { cancel: &cancel, full: &full };
+        let open = |plain: &mut Vec<u8>| {
+            Content::open(fences.open_file(&at).unwrap(), b"f", plain, &buffers, going_on).unwrap()
+        };
+        let (mut whole, mut streamed) = (Vec::new(), Vec::new());
+        let mut content = open(&mut whole)?;
+        while !content.is_at_end() {
+            content.next_block(&mut whole).unwrap();
+        }
+        let mut content = open(&mut streamed)?;
+        content.read_to_end(&mut streamed).unwrap();
+        assert!(whole == streamed, "blocks and Read differ");
+        assert!(!content.was_cut() || whole.len() > LONGEST_LINE);
+        Some(whole)
+    }
+
+    #[test]
+    fn text_is_plain() {
+        for (bytes, plain) in [
+            (&b""[..], Some(&b""[..])),
+            (b"a\r\nb\r\n", Some(b"a\nb\n")),
+            (b"a\rb\r\r\nc\r", Some(b"a\rb\r\nc\r")),
+            (b"\xef\xbb\xbfa\r\n", Some(b"a\n")),
+            (b"\xff\xfea\0\r\0\n\0\xe9\0", Some("a\n\u{e9}".as_bytes())),
+            (b"\xff\xfe\0\0a\0\0\0", Some(b"a")),
+            (
+                b"caf\xe9 d\xe9j\xe0 vu, \xe9t\xe9\n",
+                Some("caf\u{e9} d\u{e9}j\u{e0} vu, \u{e9}t\u{e9}\n".as_bytes()),
+            ),
+            (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", None),
+        ] {
+            assert_eq!(seen(bytes).as_deref(), plain, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_cr_at_a_blocks_end_waits_for_its_lf() {
+        for before in [FIRST_BLOCK - 2, FIRST_BLOCK - 1, FIRST_BLOCK, FIRST_BLOCK + BLOCK - 1] {
+            let text = [&b"x".repeat(before)[..], b"\r\ny\r"].concat();
+            let plain = [&b"x".repeat(before)[..], b"\ny\r"].concat();
+            assert!(seen(&text) == Some(plain), "{before}");
+        }
+    }
+
+    #[test]
+    fn characters_across_blocks_are_decoded_whole() {
+        let text = "\u{1f9ca}\u{e9}x\r\n".repeat(40_000);
+        let raw = TextEncoding::Utf16Be.encode(&text).unwrap();
+        let raw = [TextEncoding::Utf16Be.bom(), &raw].concat();
+        assert!(seen(&raw) == Some(text.replace("\r\n", "\n").into_bytes()));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_leaves_a_stub() {
+        let text = [&b"a\n"[..], &b"x".repeat(LONGEST_LINE + BLOCK), b"\nb\n"].concat();
+        let plain = seen(&text).unwrap();
+        assert_eq!(plain.len(), 2 + LONGEST_LINE + 1 + 3);
+        assert!(plain.ends_with(b"xx\nb\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn only_cr_before_lf_goes(text in proptest::collection::vec(proptest::sample::select(&b"a\r\n"[..]), 0..40)) {
+            let expected = String::from_utf8(text.clone()).unwrap().replace("\r\n", "\n");
+            let mut plain = text.clone();
+            if let Some(first) = memchr(b'\r', &text) {
+                drop_cr_before_lf(&mut plain, first);
+            }
+            prop_assert_eq!(plain, expected.into_bytes());
+        }
+    }
 }

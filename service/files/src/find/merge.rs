@@ -101,7 +101,10 @@ impl Merge {
 
     /// The search is given up; what is there is returned.
     pub(crate) fn interrupt(&mut self, error: Error) {
-        self.interrupted.get_or_insert(error);
+        // Once it is full, nobody needs what is left undone.
+        if self.cut.is_none() {
+            self.interrupted.get_or_insert(error);
+        }
     }
 
     /// Puts a batch in its place.

@@ -9,8 +9,10 @@ use regex_syntax::ast::{self, Ast, Visitor, visit};
 
 use crate::Error;
 
-/// The most memory of a compiled pattern, and of its cache.
+/// The most memory of a compiled pattern.
 const COMPILED_BYTES: usize = 10 << 20;
+/// The most memory of what a searcher remembers of it.
+const CACHE_BYTES: usize = 4 << 20;
 /// How deep groups may nest.
 const NESTING: u32 = 250;
 
@@ -50,7 +52,7 @@ impl Pattern {
             .fixed_strings(request.literal)
             .line_terminator((!request.multiline).then_some(b'\n'))
             .size_limit(COMPILED_BYTES)
-            .dfa_size_limit(COMPILED_BYTES)
+            .dfa_size_limit(CACHE_BYTES)
             .nest_limit(NESTING)
             .build(&pattern)
             .map_err(|error| {
@@ -176,4 +178,83 @@ fn explain(pattern: &str, offset: usize, kind: &ast::ErrorKind) -> (usize, Strin
 
 fn at(offset: usize, why: &str) -> String {
     format!("the pattern cannot be read: at byte {offset}, {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use filectx_openapi::Code;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pattern(extra: &Value) -> Result<Pattern, ItemError> {
+        let mut request = json!({"cwd": "/", "pattern": "x"});
+        request.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        Pattern::new(&serde_json::from_value(request).unwrap())
+    }
+
+    #[test]
+    fn bad_patterns_say_where_and_why() {
+        for (text, offset, words) in [
+            ("call(", Some(4), "literal"),
+            ("items[0", Some(5), "literal"),
+            ("*", Some(0), "literal"),
+            ("\u{e9}(?=a)", Some(2), "look-around"),
+            ("a(?<!b)", Some(1), "look-around"),
+            ("(a)\\1", Some(3), "backreferences"),
+            ("", Some(0), "empty"),
+            ("a\\nb", Some(1), "multiline"),
+            ("a[\\nb]", Some(2), "multiline"),
+            ("\\p{Nope}", Some(0), "Unicode"),
+            ("(\\w{500}){500}", None, "literal"),
+        ] {
+            let error = pattern(&json!({"pattern": text})).expect_err(text);
+            assert_eq!(
+                (&error.code, error.data.offset),
+                (&Code::InvalidPattern, offset),
+                "{text}: {}",
+                error.message
+            );
+            assert!(error.message.contains(words), "{text}: {}", error.message);
+        }
+        for text in ["[^\\n]*", "a\\s", "(?s).", "a.b$"] {
+            assert!(pattern(&json!({"pattern": text})).is_ok(), "{text}");
+        }
+        assert!(pattern(&json!({"pattern": "a\nb", "literal": true})).is_err());
+    }
+
+    #[test]
+    fn smart_case_looks_at_what_is_meant() {
+        for (text, literal, sensitive) in [
+            ("word", false, false),
+            ("Word", false, true),
+            ("\\Sx", false, false),
+            ("\\Sx", true, true),
+            ("[A-Z]", false, true),
+            ("[^A]", false, true),
+            ("\\d+", false, false),
+            ("\u{c9}", false, true),
+        ] {
+            let pattern = pattern(&json!({"pattern": text, "literal": literal})).unwrap();
+            assert_eq!(pattern.case_sensitive, sensitive, "{text}");
+        }
+        assert!(pattern(&json!({"case_sensitive": true})).unwrap().case_sensitive);
+        assert!(!pattern(&json!({"pattern": "X", "case_sensitive": false})).unwrap().case_sensitive);
+    }
+
+    #[test]
+    fn spelled_line_ends_are_plain() {
+        for (text, literal, plain) in [
+            ("a\\r\\nb", false, "a\\nb"),
+            ("a\r\nb", false, "a\nb"),
+            ("a\\\\r\\n", false, "a\\\\r\\n"),
+            ("a\\r?\\n", false, "a\\r?\\n"),
+            ("a\\r\\n", true, "a\\r\\n"),
+            ("a\r\nb", true, "a\nb"),
+            ("a\\", true, "a\\"),
+        ] {
+            let request = json!({"cwd": "/", "pattern": text, "literal": literal, "multiline": true});
+            assert_eq!(plain_line_ends(&serde_json::from_value(request).unwrap()), plain, "{text}");
+        }
+    }
 }

@@ -243,3 +243,80 @@ fn cut(line: &[u8], (start, end): (usize, usize), most: usize) -> (usize, usize)
     let to = (to.saturating_sub(3).max(from)..=to).rev().find(|at| !inside(at)).unwrap_or(to);
     (from, to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(line: &[u8], span: (usize, usize), most: usize) -> Row {
+        let shape = Shape { line_bytes: most, matches: 9, rows: 9, bytes: 1 << 20 };
+        matching(shape, line, std::iter::once(span))
+    }
+
+    fn found(row: &Row) -> &str {
+        &row.text[row.submatches[0].start as usize..row.submatches[0].end as usize]
+    }
+
+    #[test]
+    fn windows_hold_their_match() {
+        let line = format!("{}needle{}", "a".repeat(900), "b".repeat(900));
+        for (most, text, clipped) in [
+            (2_000, line.as_str(), false),
+            (10, "aaneedlebb", true),
+            (6, "needle", true),
+            (3, "nee", true),
+            (1, "n", true),
+        ] {
+            let row = row(line.as_bytes(), (900, 906), most);
+            assert_eq!((row.text.as_str(), row.clipped, row.column), (text, clipped, 901), "{most}");
+        }
+        assert_eq!(row(line.as_bytes(), (0, 2), 4).text, "aaaa");
+        assert_eq!(row(line.as_bytes(), (1_805, 1_806), 4).text, "bbbb");
+    }
+
+    #[test]
+    fn windows_begin_and_end_between_characters() {
+        let line = "\u{6c34}".repeat(100);
+        let row = row(line.as_bytes(), (150, 153), 20);
+        assert_eq!((row.text.chars().count(), found(&row), row.column), (6, "\u{6c34}", 51));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_such() {
+        let row = row(b"a\xff\xfe needle \xff", (4, 10), 500);
+        assert_eq!(row.text, "a\u{fffd}\u{fffd} needle \u{fffd}");
+        assert_eq!((found(&row), row.column, row.clipped), ("needle", 5, false));
+        let bad = [b"\xff".repeat(400), b"needle".to_vec(), b"\xff".repeat(400)].concat();
+        let row = self::row(&bad, (400, 406), 60);
+        assert!(row.text.len() <= 60 && row.clipped);
+        assert_eq!((found(&row), row.column), ("needle", 401));
+    }
+
+    #[test]
+    fn submatches_cost_their_place() {
+        let shape = Shape { line_bytes: 100, matches: 9, rows: 9, bytes: 420 };
+        let row = matching(shape, &[b'a'; 100], (0..100).map(|at| (at, at + 1)));
+        assert_eq!(row.submatches.len(), 10);
+        assert!(cost(&row) <= 420);
+    }
+
+    proptest! {
+        #[test]
+        fn windows_are_parts_of_their_line(
+            line in "[a\u{e9}\u{6c34}\u{1f9ca}]{1,60}",
+            from in 0usize..60,
+            len in 0usize..8,
+            most in 4usize..80,
+        ) {
+            let from = line.floor_char_boundary(from.min(line.len()));
+            let to = line.floor_char_boundary((from + len).min(line.len())).max(from);
+            let row = row(line.as_bytes(), (from, to), most);
+            prop_assert!(row.text.len() <= most && line.contains(&row.text));
+            prop_assert_eq!(row.clipped, row.text.len() < line.len());
+            prop_assert!(line[from..to].starts_with(found(&row)));
+            prop_assert!(to - from > most || found(&row) == &line[from..to]);
+            prop_assert_eq!(row.column, line[..from].chars().count() as u64 + 1);
+        }
+    }
+}

@@ -2,16 +2,17 @@
 //! The work is shared out in batches: whoever is free takes the next one from the walk, searches it, and puts its rows
 //! in their place; the search stops when the answer is full.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use filectx_openapi::{FindTextRequest, FindTextResponse, FindTruncation, ItemError};
 use grep_searcher::SearcherBuilder;
 
-use super::content::LONGEST_LINE;
+use super::content::{GoingOn, LONGEST_LINE};
 use super::cursor::Cursor;
 use super::feed::{Feed, Found, SearchRoot, search_roots};
-use super::merge::Merge;
+use super::merge::{Merge, Piece};
 use super::pattern::Pattern;
 use super::rows::Shape;
 use super::worker::Worker;
@@ -78,15 +79,17 @@ pub(crate) struct Search<'a> {
     pub(crate) roots: &'a [SearchRoot],
     pub(crate) pattern: &'a Pattern,
     pub(crate) cursor: Option<&'a Cursor>,
-    pub(crate) cancel: &'a Cancel,
+    cancel: &'a Cancel,
     pub(crate) shape: Shape,
     /// Lines of context.
     pub(crate) context: usize,
     pub(crate) searcher: SearcherBuilder,
     source: Mutex<Source<'a>>,
     merge: Mutex<Merge>,
+    /// Whether the answer takes no more.
+    full: AtomicBool,
     /// Told when a batch has been put in its place.
-    pub(crate) moved: Condvar,
+    moved: Condvar,
 }
 
 impl<'a> Search<'a> {
@@ -129,6 +132,7 @@ impl<'a> Search<'a> {
             searcher,
             source: Mutex::new(Source { feed, next: 0, size: BATCH.0, at_end: false }),
             merge: Mutex::new(Merge::new(request.max_results, rows, bytes, context as u64)),
+            full: AtomicBool::new(false),
             moved: Condvar::new(),
         }
     }
@@ -177,6 +181,21 @@ impl<'a> Search<'a> {
             errors: tally.errors,
             error_count: tally.error_count,
         })
+    }
+
+    pub(crate) fn going_on(&self) -> GoingOn<'_> {
+        GoingOn { cancel: self.cancel, full: &self.full }
+    }
+
+    /// Puts what came of a batch in its place.
+    pub(crate) fn put(&self, number: u64, pieces: Vec<Piece>) {
+        let mut merge = self.merge();
+        merge.put(number, pieces, self.roots);
+        if merge.cut.is_some() {
+            self.full.store(true, Ordering::Relaxed);
+        }
+        drop(merge);
+        self.moved.notify_all();
     }
 
     pub(crate) fn merge(&self) -> MutexGuard<'_, Merge> {

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::disk::open::Opened;
 
 /// A file of at most this size is searched as a whole.
-const WHOLE: usize = 1 << 20;
+const WHOLE: usize = 256 << 10;
 /// The lines before a match are kept in memory; more of them are reserved there first.
 const MUCH_CONTEXT: usize = 1_000;
 
@@ -41,8 +41,7 @@ impl Worker {
             return false;
         }
         let pieces = self.search(search, batch.files, batch.rest);
-        search.merge().put(batch.number, pieces, search.roots);
-        search.moved.notify_all();
+        search.put(batch.number, pieces);
         true
     }
 
@@ -85,7 +84,7 @@ impl Worker {
 
     /// Searches what the walk found; the error ends the whole search.
     fn search_found(&mut self, search: &Search<'_>, found: &Found, piece: &mut Piece) -> Result<(), Error> {
-        search.cancel.check()?;
+        search.going_on().check()?;
         let skipped = &mut piece.tally.skipped;
         match (found.kind(), found.entry.as_ref().and_then(|entry| entry.link)) {
             (EntryType::Symlink, Some((Some(EntryType::File), true))) | (EntryType::File, _) => {}
@@ -134,7 +133,7 @@ impl Worker {
         match self.search_file(search, opened, found, piece) {
             Ok(()) => Ok(()),
             Err(error) => {
-                search.cancel.check()?;
+                search.going_on().check()?;
                 told(error, &mut piece.tally);
                 Ok(())
             }
@@ -153,7 +152,7 @@ impl Worker {
         let name = shown.rsplit(|&b| b == b'/').next().unwrap_or_default();
         let buffers = search.files.buffers();
         let mut plain = std::mem::take(&mut self.plain);
-        let content = Content::open(opened, name, &mut plain, buffers, search.cancel)?;
+        let content = Content::open(opened, name, &mut plain, buffers, search.going_on())?;
         let Some(mut content) = content else {
             piece.tally.skipped.binary += 1;
             self.plain = plain;
@@ -191,7 +190,7 @@ impl Worker {
             piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, &detail);
         }
         (piece.rows, piece.matches, piece.bytes) = (rows.rows, rows.matches, rows.bytes);
-        if plain.capacity() <= 4 * WHOLE {
+        if plain.capacity() <= 8 * WHOLE {
             self.plain = plain;
         }
         match (searched, content.failure()) {
