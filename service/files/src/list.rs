@@ -167,3 +167,149 @@ fn leads_to(target: &Result<EntryType, Error>) -> LinkTarget {
         Err(_) => LinkTarget::Unreadable,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+    use std::time::Duration;
+
+    use filectx_openapi::{Code, Limits};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::FenceConfig;
+
+    fn list_with(
+        config: &FenceConfig,
+        dir: &Path,
+        extra: &Value,
+    ) -> Result<ListDirectoryResponse, ItemError> {
+        let mut request = json!({"path": dir});
+        request.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let files = Files::new(config, Limits::default()).unwrap();
+        files.list(&serde_json::from_value(request).unwrap(), &Cancel::after(Duration::from_secs(60)))
+    }
+
+    fn list(dir: &Path, extra: &Value) -> ListDirectoryResponse {
+        list_with(&FenceConfig::default(), dir, extra).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+        #[test]
+        fn pages_reach_each_entry_once(
+            names in proptest::collection::btree_set(proptest::collection::vec(33u8..=255, 1..4), 0..40),
+            size in 1usize..12,
+            hidden in any::<bool>(),
+        ) {
+            let usable = |name: &&Vec<u8>| !name.contains(&b'/') && !matches!(name.as_slice(), b"." | b"..");
+            let names: BTreeSet<Vec<u8>> = names.iter().filter(usable).cloned().collect();
+            let dir = tempfile::tempdir().unwrap();
+            for name in &names {
+                std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(name)), b"x").unwrap();
+            }
+            let expected: Vec<_> = names.into_iter().filter(|name| hidden || name[0] != b'.').collect();
+            let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
+            loop {
+                let page = list(dir.path(), &json!({"max_entries": size, "after": after, "hidden": hidden}));
+                prop_assert_eq!(page.total, expected.len() as u64);
+                prop_assert!(page.entries.len() <= size);
+                let bytes = |entry: ListEntry| match entry.name_base64 {
+                    Some(text) => Base64::decode(&text).unwrap(),
+                    None => entry.name.into_bytes(),
+                };
+                found.extend(page.entries.into_iter().map(bytes));
+                pages += 1;
+                match page.truncation {
+                    Some(truncation) => after = Some(truncation.next),
+                    None => break,
+                }
+            }
+            prop_assert_eq!(pages, expected.len().div_ceil(size).max(1));
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn links_say_what_they_lead_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "12345").unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("d/secret"), "").unwrap();
+        let outside = outside.path().to_str().unwrap();
+        let links = [
+            ("a", "f", LinkTarget::File),
+            ("b", "d/", LinkTarget::Directory),
+            ("c", "gone", LinkTarget::Missing),
+            ("c2", "f/x", LinkTarget::Missing),
+            ("e", "e", LinkTarget::Loop),
+            ("g", outside, LinkTarget::Outside),
+            ("h", "d/secret", LinkTarget::Outside),
+        ];
+        for (name, target, _) in links {
+            symlink(target, dir.path().join(name)).unwrap();
+        }
+        let root = dir.path().canonicalize().unwrap();
+        let config =
+            FenceConfig { roots: vec![root.clone()], deny: vec!["secret".into()], ..FenceConfig::default() };
+        let page = list_with(&config, &root, &json!({})).unwrap();
+        for (name, text, target) in links {
+            let entry = page.entries.iter().find(|entry| entry.name == name).unwrap();
+            assert_eq!((entry.link_target.as_deref(), entry.target), (Some(text), Some(target)), "{name}");
+            assert_eq!(entry.type_, EntryType::Symlink);
+        }
+        let file = page.entries.iter().find(|entry| entry.name == "f").unwrap();
+        assert_eq!((file.size_bytes, file.target, file.mode.len()), (5, None, 4));
+        let below = list_with(&config, &root.join("d"), &json!({})).unwrap();
+        assert_eq!((below.entries.len(), below.total), (0, 0));
+    }
+
+    #[test]
+    fn a_page_is_never_larger_than_the_service_allows() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..5 {
+            std::fs::write(dir.path().join(format!("{i}")), "").unwrap();
+        }
+        let files =
+            Files::new(&FenceConfig::default(), Limits { max_list_entries: 2, ..Limits::default() }).unwrap();
+        for (asked, entries, limit) in [
+            (json!(1), 1, LimitName::MaxEntries),
+            (json!(2), 2, LimitName::MaxEntries),
+            (json!(3), 2, LimitName::MaxListEntries),
+            (Value::Null, 2, LimitName::MaxListEntries),
+            (json!(u64::MAX), 2, LimitName::MaxListEntries),
+        ] {
+            let request = json!({"path": dir.path(), "max_entries": asked});
+            let cancel = Cancel::after(Duration::from_secs(60));
+            let page = files.list(&serde_json::from_value(request).unwrap(), &cancel).unwrap();
+            assert_eq!((page.entries.len(), page.total), (entries, 5), "{asked}");
+            assert_eq!(page.truncation.unwrap().limit, limit, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_listing_that_cannot_be_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("f"), "").unwrap();
+        for (path, extra, code) in [
+            ("", json!({"max_entries": 0}), Code::InvalidRequest),
+            ("", json!({"after": "x"}), Code::InvalidRequest),
+            ("", json!({"cwd": "x"}), Code::InvalidRequest),
+            ("", json!({"path_base64": "Lw=="}), Code::InvalidRequest),
+            ("f", json!({}), Code::NotADirectory),
+            ("gone", json!({}), Code::NotFound),
+        ] {
+            let error = list_with(&FenceConfig::default(), &dir.path().join(path), &extra).unwrap_err();
+            assert_eq!(error.code, code, "{path} {extra}");
+        }
+        let files = Files::new(&FenceConfig::default(), Limits::default()).unwrap();
+        let request = serde_json::from_value(json!({"path": dir.path()})).unwrap();
+        let gone = Cancel::after(Duration::from_secs(60));
+        gone.cancel();
+        assert!(files.list(&request, &gone).is_err());
+    }
+}

@@ -1,7 +1,5 @@
 //! The names in one directory, sorted, with what they are: two allocations, however many there are.
 
-use std::os::fd::AsFd;
-
 use filectx_openapi::EntryType;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -19,9 +17,9 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn read(dir: rustix::fs::Dir, fd: impl AsFd, cancel: &Cancel) -> Result<Self, Error> {
+    pub(super) fn read(mut dir: rustix::fs::Dir, cancel: &Cancel) -> Result<Self, Error> {
         let (mut bytes, mut entries) = (Vec::new(), Vec::new());
-        for entry in dir {
+        while let Some(entry) = dir.read() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -29,7 +27,7 @@ impl Names {
             }
             let kind = match entry.file_type() {
                 FileType::Unknown => {
-                    let stat = rustix::fs::statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+                    let stat = rustix::fs::statat(dir.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
                     stat.map_or(EntryType::File, |stat| Identity::of(&stat).kind())
                 }
                 kind => entry_type(kind),

@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
             revisit,
         };
         let id = (opened.identity.dev, opened.identity.ino);
-        let names = Names::read(rustix::fs::Dir::read_from(&fd).map_err(Error::from)?, &fd, cancel)?;
+        let names = Names::read(rustix::fs::Dir::read_from(&fd)?, cancel)?;
         walk.entered.insert(id);
         walk.push(names, Arc::new(ignores), trails, Way::Below(fd), id, place);
         Ok(walk)
@@ -290,8 +290,8 @@ impl<'a> Walk<'a> {
         if seen {
             return Ok(Some(Step::Skipped(Skip::LinkedDirectory)));
         }
-        let dir = rustix::fs::Dir::read_from(&opened.fd).map_err(Error::from);
-        let names = match dir.and_then(|dir| Names::read(dir, &opened.fd, cancel)) {
+        let dir = rustix::fs::Dir::new(opened.fd).map_err(Error::from);
+        let names = match dir.and_then(|dir| Names::read(dir, cancel)) {
             Ok(names) => names,
             Err(error) => return failed(error),
         };

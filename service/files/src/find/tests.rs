@@ -1,5 +1,9 @@
 //! Tests of the searches as wholes, on trees of their own.
 
+mod paths;
+mod text;
+mod walk;
+
 use std::path::Path;
 use std::time::Duration;
 

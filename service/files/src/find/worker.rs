@@ -171,12 +171,11 @@ impl Worker {
             }
             content.next_block(&mut plain)?;
         }
+        let mut too_large = None;
         let searched = if content.is_at_end() {
             self.searcher.search_slice(&self.pattern.matcher, &plain, &mut rows)
         } else if self.searcher.multi_line() {
-            let detail =
-                format!("with multiline a file of more than {LONGEST_LINE} bytes of text is not searched");
-            piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, &detail);
+            too_large = Some("with multiline a file of more than 64 MiB of text is not searched");
             Ok(())
         } else {
             if search.context > MUCH_CONTEXT {
@@ -185,23 +184,22 @@ impl Worker {
             let reader = std::io::Read::chain(&plain[..], &mut content);
             self.searcher.search_reader(&self.pattern.matcher, reader, &mut rows)
         };
-        if content.was_cut() {
-            let detail = format!("a line of more than {LONGEST_LINE} bytes is in it, and was not searched");
-            piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, &detail);
+        if too_large.is_none() && content.was_cut() {
+            too_large = Some("a line of more than 64 MiB is in it, and was not searched");
         }
         (piece.rows, piece.matches, piece.bytes) = (rows.rows, rows.matches, rows.bytes);
         if plain.capacity() <= 8 * WHOLE {
             self.plain = plain;
         }
-        match (searched, content.failure()) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(error)) => Err(error),
+        let failed = match (searched, content.failure()) {
+            (Err(_), Some(error)) => return Err(error),
             // The searcher's own bound: lines of context, each of them long.
-            (Err(_), None) => {
-                let detail = "its lines are too long for so much context; ask for less context";
-                piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, detail);
-                Ok(())
-            }
+            (Err(_), None) => Some("its lines are too long for so much context; ask for less context"),
+            (Ok(()), _) => too_large,
+        };
+        if let Some(detail) = failed {
+            piece.tally.fail_as(&search.roots[found.root].show(below), Code::TooLarge, detail);
         }
+        Ok(())
     }
 }
