@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use filectx_openapi::{
     Code, DeleteFileRequest, DeleteFileResponse, EditFileRequest, EditFileResponse, Feature,
     FindPathsRequest, FindPathsResponse, FindTextRequest, FindTextResponse, InfoResponse,
@@ -20,6 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{ConfigError, Error};
 use crate::http::{Answer, Call, Failure, Http, HttpConfig};
+use crate::payload::{Content, Payload};
 use crate::target::Target;
 use crate::time::TimeLimits;
 use crate::token::{Token, random_hex};
@@ -125,17 +125,27 @@ impl Client {
 
     /// Edits one file exactly.
     pub async fn edit(&self, request: &EditFileRequest) -> Result<EditFileResponse, Error> {
-        self.change(routes::EDIT_FILE, request).await
+        self.change(routes::EDIT_FILE, Payload::json(json(request)?)).await
     }
 
     /// Writes one whole file.
     pub async fn write(&self, request: &WriteFileRequest) -> Result<WriteFileResponse, Error> {
-        self.change(routes::WRITE_FILE, request).await
+        self.change(routes::WRITE_FILE, Payload::json(json(request)?)).await
+    }
+
+    /// Writes one whole file whose content is sent as it is, piece by piece. `request` carries none.
+    pub async fn write_from(
+        &self,
+        request: &WriteFileRequest,
+        content: Content,
+    ) -> Result<WriteFileResponse, Error> {
+        let form = Payload::form(&json(request)?, content);
+        self.change(routes::WRITE_FILE, form.map_err(|error| Error::protocol(error.to_string()))?).await
     }
 
     /// Deletes one file or link.
     pub async fn delete(&self, request: &DeleteFileRequest) -> Result<DeleteFileResponse, Error> {
-        self.change(routes::DELETE_FILE, request).await
+        self.change(routes::DELETE_FILE, Payload::json(json(request)?)).await
     }
 
     /// Asks who and what the service is.
@@ -143,7 +153,7 @@ impl Client {
         let call = Call {
             method: Method::GET,
             route: routes::INFO,
-            body: Bytes::new(),
+            payload: Payload::none(),
             idempotency_key: None,
             answer_within: self.answer_within(None),
         };
@@ -168,20 +178,9 @@ impl Client {
         deadline.min(Duration::from_secs(86_400)) + self.0.http.limits().answer_grace
     }
 
-    fn call(
-        &self,
-        route: &'static str,
-        request: &impl Serialize,
-        deadline_ms: Option<u64>,
-    ) -> Result<Call, Error> {
-        let body = serde_json::to_vec(request).map_err(|error| Error::protocol(error.to_string()))?;
-        Ok(Call {
-            method: Method::POST,
-            route,
-            body: body.into(),
-            idempotency_key: None,
-            answer_within: self.answer_within(deadline_ms),
-        })
+    fn call(&self, route: &'static str, payload: Payload, deadline_ms: Option<u64>) -> Call {
+        let answer_within = self.answer_within(deadline_ms);
+        Call { method: Method::POST, route, payload, idempotency_key: None, answer_within }
     }
 
     async fn ask<T: DeserializeOwned>(
@@ -190,7 +189,7 @@ impl Client {
         request: &impl Serialize,
         deadline_ms: Option<u64>,
     ) -> Result<T, Error> {
-        let call = self.call(route, request, deadline_ms)?;
+        let call = self.call(route, Payload::json(json(request)?), deadline_ms);
         decode(&self.send_read(&call).await?)
     }
 
@@ -207,17 +206,13 @@ impl Client {
     }
 
     /// Sends a change: once more with the same key, if nothing came back and the service is still the same.
-    async fn change<T: DeserializeOwned>(
-        &self,
-        route: &'static str,
-        request: &impl Serialize,
-    ) -> Result<T, Error> {
+    async fn change<T: DeserializeOwned>(&self, route: &'static str, payload: Payload) -> Result<T, Error> {
         let before = match self.known_info() {
             Some(info) => info,
             None => self.info().await?,
         };
         let key = random_hex(16).map_err(|error| Error::protocol(error.to_string()))?;
-        let call = Call { idempotency_key: Some(key.clone()), ..self.call(route, request, None)? };
+        let call = Call { idempotency_key: Some(key.clone()), ..self.call(route, payload, None) };
         let first = match self.0.http.send(&call).await {
             Ok(answer) => return known(decode(&answer), &key),
             Err(failure) => failure,
@@ -247,6 +242,10 @@ impl Client {
             }
         }
     }
+}
+
+fn json(request: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(request).map_err(|error| Error::protocol(error.to_string()))
 }
 
 /// Whether a fresh connection may help.

@@ -12,6 +12,7 @@ use http::{Method, StatusCode};
 
 use crate::error::{ConfigError, Error, Phase};
 use crate::pace::{Pace, PacedBody};
+use crate::payload::Payload;
 use crate::proof::{ProofError, ProofLayer};
 use crate::target::Target;
 use crate::time::{TimeLimits, until};
@@ -35,7 +36,7 @@ pub(crate) struct HttpConfig {
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) route: &'static str,
-    pub(crate) body: Bytes,
+    pub(crate) payload: Payload,
     pub(crate) idempotency_key: Option<String>,
     /// Until an answer begins, once the request is sent.
     pub(crate) answer_within: Duration,
@@ -96,10 +97,12 @@ impl Http {
         if let Some(key) = &call.idempotency_key {
             request = request.header("idempotency-key", key);
         }
-        let pace = Arc::new(Pace::new(call.body.is_empty()));
-        if !call.body.is_empty() {
-            let body = PacedBody::new(call.body.clone(), Arc::clone(&pace));
-            request = request.header(CONTENT_TYPE, "application/json").body(reqwest::Body::wrap(body));
+        let is_empty = call.payload.length() == 0;
+        let pace = Arc::new(Pace::new(is_empty));
+        if !is_empty {
+            let body = PacedBody::new(&call.payload, Arc::clone(&pace));
+            request =
+                request.header(CONTENT_TYPE, &call.payload.content_type).body(reqwest::Body::wrap(body));
         }
         let head = self.head(request, &pace, call.answer_within).await?;
         let status = head.status();

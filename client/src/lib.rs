@@ -7,6 +7,7 @@ mod client;
 mod error;
 mod http;
 mod pace;
+mod payload;
 mod proof;
 pub mod render;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod token;
 
 pub use client::{API, Client, ClientBuilder};
 pub use error::{ConfigError, Error, Phase};
+pub use payload::Content;
 pub use target::Target;
 pub use time::TimeLimits;
 pub use token::Token;

@@ -1,6 +1,8 @@
 //! Who does the work: a service over the network, or the engine in this process. Both answer with the same nouns and fail
 //! with the same errors.
 
+use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use tokio::runtime::Runtime;
 
 use super::connection::{Connection, Environment};
 use super::exit::Failure;
+use super::input::{self, Input};
 use super::runtime;
 
 /// Who does the work.
@@ -86,10 +89,22 @@ impl Backend {
         }
     }
 
-    pub(crate) fn write(&self, request: &WriteFileRequest) -> Result<WriteFileResponse, Error> {
+    /// Writes what `input` gives until its end. `request` carries no content.
+    pub(crate) fn write(
+        &self,
+        request: WriteFileRequest,
+        input: BorrowedFd<'_>,
+    ) -> Result<Result<WriteFileResponse, Error>, Failure> {
+        let failed = |error: std::io::Error| Failure::Io(format!("the content cannot be read: {error}"));
+        let mut input = File::from(input.try_clone_to_owned().map_err(failed)?);
         match self {
-            Self::Remote { client, runtime } => runtime.block_on(client.write(request)),
-            Self::Embedded { files } => files.write(request, &cancel(files, None)).map_err(refused),
+            Self::Remote { client, runtime } => Ok(match input::content(input).map_err(failed)? {
+                Input::Small(bytes) => runtime.block_on(client.write(&input::carrying(request, bytes))),
+                Input::Large(content) => runtime.block_on(client.write_from(&request, content)),
+            }),
+            Self::Embedded { files } => {
+                Ok(files.write_from(&request, &mut input, &cancel(files, None)).map_err(refused))
+            }
         }
     }
 

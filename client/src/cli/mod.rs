@@ -14,6 +14,7 @@ mod exit;
 mod find;
 mod find_paths;
 mod info;
+mod input;
 mod list;
 mod output;
 mod paths;

@@ -1,7 +1,7 @@
 //! `filectx write`: one whole file from stdin, byte for byte.
 
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 
 use filectx_client::render;
@@ -41,25 +41,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, Failure> {
     let cwd = Cwd::new(args.cwd.as_deref(), &context.backend);
     let path = cwd.wire(args.file.as_bytes());
-    let mut content = Vec::new();
-    std::io::stdin().read_to_end(&mut content).map_err(|error| Failure::Io(format!("stdin: {error}")))?;
-    let (text_content, binary_content) = match String::from_utf8(content) {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(error.into_bytes().into())),
-    };
     let request = WriteFileRequest {
         path: path.path,
         path_base64: path.path_base64,
         cwd: cwd.cwd,
-        text_content,
-        binary_content,
+        text_content: None,
+        binary_content: None,
         expected_revision: args.expected_revision.clone(),
         create_only: args.create_only,
         create_parents: !args.no_create_parents,
         mode: args.mode.clone(),
     };
-    let result = context.backend.write(&request);
-    finish(result, args.json, context, |response, context| {
+    let result = context.backend.write(request, std::io::stdin().as_fd());
+    finish(result?, args.json, context, |response, context| {
         let text = render::write(response, context.out.style());
         context.out.print(&text)?;
         warn(&response.warnings, response.atomic, context)
