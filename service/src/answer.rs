@@ -7,10 +7,9 @@ use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::response::Response;
-use filectx_openapi::{Code, ItemError};
+use bytes::Bytes;
 use http::{HeaderValue, header};
 use http_body::{Frame, SizeHint};
-use serde::Serialize;
 
 use crate::negotiate::{Coding, JSON};
 
@@ -35,24 +34,23 @@ impl Facts {
     pub(crate) fn items(items: usize) -> Self {
         Self { items: Some(items as u64), ..Self::default() }
     }
-}
 
-/// `value` as an answer.
-#[allow(dead_code, reason = "operations use it as they arrive")]
-pub(crate) fn json<T: Serialize>(
-    value: &T,
-    coding: Option<Coding>,
-    facts: Facts,
-) -> Result<Response, ItemError> {
-    let body =
-        serde_json::to_vec(value).map_err(|error| ItemError::new(Code::Internal, error.to_string()))?;
-    Ok(of_json(body, coding, facts))
+    /// A change of `path`.
+    pub(crate) fn change(path: &str, revision: Option<&str>, previous_revision: Option<&str>) -> Self {
+        Self {
+            path: Some(path.to_owned()),
+            revision: revision.map(str::to_owned),
+            previous_revision: previous_revision.map(str::to_owned),
+            ..Self::default()
+        }
+    }
 }
 
 /// An answer whose JSON text is there already.
-pub(crate) fn of_json(body: Vec<u8>, coding: Option<Coding>, facts: Facts) -> Response {
+pub(crate) fn of_json(body: impl Into<Bytes>, coding: Option<Coding>, facts: Facts) -> Response {
+    let body = body.into();
     // Compression into memory does not fail; if it ever does, the plain body is right, too.
-    let compressed = coding.and_then(|coding| Some((compress(&body, coding).ok()?, coding)));
+    let compressed = coding.and_then(|coding| Some((compress(&body, coding).ok()?.into(), coding)));
     let (body, coding) = compressed.map_or((body, None), |(body, coding)| (body, Some(coding)));
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();

@@ -16,8 +16,9 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::negotiate::{self, JSON};
+use crate::outcomes::Name;
 use crate::service::Service;
-use crate::strict;
+use crate::strict::{self, Fault};
 use crate::turn::Turn;
 
 /// The longest silence of a caller that is sending.
@@ -32,9 +33,17 @@ pub(crate) trait Operation: DeserializeOwned + Send {
     /// Whether the answer may also be multipart.
     const MULTIPART: bool = false;
 
+    /// The operation's name, where an `Idempotency-Key` is honoured.
+    const KEYED: Option<&'static str> = None;
+
     /// The most bytes of the JSON body.
     fn max_body_bytes(limits: &Limits) -> u64 {
         limits.max_body_bytes
+    }
+
+    /// The limit that a refusal of a longer body tells.
+    fn told_limit(limits: &Limits) -> u64 {
+        Self::max_body_bytes(limits)
     }
 }
 
@@ -68,18 +77,28 @@ async fn take<T: Operation>(
         ));
     }
     let form = negotiate::form(headers, T::MULTIPART)?;
-    let limit = T::max_body_bytes(service.files().limits());
+    let limits = service.files().limits();
+    let (limit, told) = (T::max_body_bytes(limits), T::told_limit(limits));
     if body.size_hint().lower() > limit {
-        return Err(too_large(limit));
+        return Err(too_large(told));
     }
+    let name = T::KEYED.map(|operation| Name::of(operation, headers)).transpose()?.flatten();
     let permit = service.load().permit().await?;
-    let bytes = read(body, limit).await?;
-    let value = strict::from_slice(&bytes).map_err(|fault| {
-        let place = fault.pointer.as_deref().filter(|pointer| !pointer.is_empty()).unwrap_or("the body");
-        Failure::invalid_request(fault.pointer.clone(), format!("{place}: {}", fault.message))
+    let bytes = read(body, limit, told).await?;
+    let key = name.map(|name| name.with_body(&bytes));
+    let value = strict::from_slice(&bytes).map_err(not_as_asked).map_err(|failure| match &key {
+        Some(key) => service.outcomes().refuse(key, failure),
+        None => failure,
     })?;
     let coding = negotiate::coding(headers);
-    Ok(Json(value, Turn::new(Arc::clone(service), permit, form, coding)))
+    Ok(Json(value, Turn::new(Arc::clone(service), permit, form, coding).keyed(key)))
+}
+
+/// The failure of a body that is not what the operation takes.
+pub(crate) fn not_as_asked(fault: Fault) -> Failure {
+    let place = fault.pointer.as_deref().filter(|pointer| !pointer.is_empty()).unwrap_or("the body");
+    let message = format!("{place}: {}", fault.message);
+    Failure::invalid_request(fault.pointer, message)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -89,13 +108,13 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case(JSON)
 }
 
-async fn read(body: &mut Body, limit: u64) -> Result<Bytes, Failure> {
+async fn read(body: &mut Body, limit: u64, told: u64) -> Result<Bytes, Failure> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = next_frame(body).await? {
         let length = (first.len() + rest.len() + frame.len()) as u64;
         if length > limit {
-            return Err(too_large(limit));
+            return Err(too_large(told));
         }
         if first.is_empty() && rest.is_empty() {
             first = frame;
@@ -111,7 +130,7 @@ async fn read(body: &mut Body, limit: u64) -> Result<Bytes, Failure> {
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-async fn next_frame(body: &mut Body) -> Result<Option<Bytes>, Failure> {
+pub(crate) async fn next_frame(body: &mut Body) -> Result<Option<Bytes>, Failure> {
     loop {
         let Ok(frame) = tokio::time::timeout(SILENCE, body.frame()).await else {
             return Err(Failure::new(
@@ -131,7 +150,7 @@ async fn next_frame(body: &mut Body) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-fn too_large(limit: u64) -> Failure {
+pub(crate) fn too_large(limit: u64) -> Failure {
     let mut failure =
         Failure::new(Code::RequestTooLarge, format!("the body is over the limit of {limit} bytes"));
     failure.0.data.limit = Some(limit);

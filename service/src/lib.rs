@@ -11,6 +11,7 @@ mod document;
 mod door;
 mod escape;
 mod failure;
+mod form;
 pub mod guard;
 pub mod healthcheck;
 mod hop;
@@ -18,6 +19,7 @@ pub mod host;
 mod json;
 mod log;
 mod negotiate;
+mod outcomes;
 mod router;
 mod routes;
 pub mod serve;
@@ -28,6 +30,7 @@ pub mod systemd;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod upload;
 
 pub use document::document;
 pub use door::Door;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use filectx_files::Files;
+use filectx_files::{Files, Swept};
 use filectx_service::config::{Config, Settings};
 use filectx_service::guard::token::{Token, runtime_directory};
 use filectx_service::host::Host;
@@ -84,7 +84,7 @@ fn run(config: Config) -> Result<(), Failed> {
 }
 
 async fn start(config: Config, cores: usize) -> Result<(), Failed> {
-    let files = Files::new(&config.fences, config.limits.clone())?;
+    let files = with_journal(Files::new(&config.fences, config.limits.clone())?);
     let host = Host::here()?;
     let told_to_stop = stop_signal()?;
     let listener = match systemd::handed_over()? {
@@ -123,6 +123,24 @@ async fn start(config: Config, cores: usize) -> Result<(), Failed> {
     service.token().remove(&token_file);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Settles what a killed service left behind, and keeps a journal for who comes after this one.
+fn with_journal(files: Files) -> Files {
+    if files.fences().read_only() {
+        return files;
+    }
+    let directory = runtime_directory().map_err(io::Error::other);
+    match directory.and_then(|directory| files.keep_journal(&directory)) {
+        Ok(swept) if swept == Swept::default() => {}
+        Ok(swept) => tracing::warn!(
+            ?swept,
+            "a service before this one was killed in the middle of changes; they are settled"
+        ),
+        // Changes are as safe without; only what a kill leaves behind stays.
+        Err(error) => tracing::warn!(%error, "no journal of changes can be kept"),
+    }
+    files
 }
 
 /// Raises the soft limit of open files to the hard one: connections and reads need them, and nothing here uses `select`.

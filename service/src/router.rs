@@ -10,11 +10,20 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::document;
-use crate::routes::{find_paths, find_text, health, info, list, read, unknown};
+use crate::routes::{delete, edit, find_paths, find_text, health, info, list, read, unknown, write};
 use crate::service::Service;
 
 /// What the service can do.
-pub(crate) const FEATURES: &[Feature] = &[Feature::Read, Feature::Images, Feature::List, Feature::Find];
+pub(crate) const FEATURES: &[Feature] = &[
+    Feature::Read,
+    Feature::Images,
+    Feature::List,
+    Feature::Find,
+    Feature::Edit,
+    Feature::Write,
+    Feature::Delete,
+    Feature::Idempotency,
+];
 
 /// Every route that is documented.
 pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
@@ -23,6 +32,9 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(list::list_directory))
         .routes(routes!(find_text::find_text))
         .routes(routes!(find_paths::find_paths))
+        .routes(routes!(edit::edit_file))
+        .routes(routes!(write::write_file))
+        .routes(routes!(delete::delete_file))
         .routes(routes!(info::info))
         .routes(routes!(health::health))
 }

@@ -11,9 +11,11 @@ use crate::guard::token::Token;
 use crate::hop::Hops;
 use crate::host::Host;
 use crate::log::{Activity, RequestIds};
+use crate::outcomes::Outcomes;
 use crate::router::FEATURES;
 
-/// One service. Everything it needs comes in through [`Service::new`]; it keeps nothing between requests.
+/// One service. Everything it needs comes in through [`Service::new`]; it keeps nothing between requests
+/// but the outcomes of keyed ones.
 #[derive(Debug)]
 pub struct Service {
     files: Arc<Files>,
@@ -23,6 +25,7 @@ pub struct Service {
     info: Bytes,
     ids: RequestIds,
     activity: Arc<Activity>,
+    outcomes: Outcomes,
 }
 
 impl Service {
@@ -38,6 +41,7 @@ impl Service {
             ids: RequestIds::new(&host.instance_id),
             activity: Arc::default(),
             hops: Hops::new(0),
+            outcomes: Outcomes::default(),
         }
     }
 
@@ -72,6 +76,11 @@ impl Service {
 
     pub(crate) fn info(&self) -> Bytes {
         self.info.clone()
+    }
+
+    /// What became of requests with a key.
+    pub(crate) fn outcomes(&self) -> &Outcomes {
+        &self.outcomes
     }
 
     pub(crate) fn ids(&self) -> &RequestIds {

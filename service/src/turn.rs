@@ -13,6 +13,7 @@ use crate::answer::{self, Facts};
 use crate::failure::Failure;
 use crate::guard::load::Permit;
 use crate::negotiate::{Coding, Form};
+use crate::outcomes::{Claimed, Key, Outcome};
 use crate::service::Service;
 
 /// A stuck system call cannot be ended: so long after the deadline its request is answered without it.
@@ -26,12 +27,19 @@ pub(crate) struct Turn {
     #[allow(dead_code, reason = "multipart answers will ask")]
     pub(crate) form: Form,
     pub(crate) coding: Option<Coding>,
+    /// What makes a change that is asked for again known.
+    pub(crate) key: Option<Key>,
 }
 
 #[allow(dead_code, reason = "operations use it as they arrive")]
 impl Turn {
     pub(crate) fn new(service: Arc<Service>, permit: Permit, form: Form, coding: Option<Coding>) -> Self {
-        Self { service, permit, form, coding }
+        Self { service, permit, form, coding, key: None }
+    }
+
+    /// The turn of a request under `key`.
+    pub(crate) fn keyed(self, key: Option<Key>) -> Self {
+        Self { key, ..self }
     }
 
     /// Runs an operation that only looks, and answers it as JSON. `verb` gets the engine and the request's right to go
@@ -72,16 +80,21 @@ impl Turn {
         verb: impl FnOnce(&Arc<Files>, &Cancel) -> Result<(T, Facts), ItemError> + Send + 'static,
     ) -> Result<Response, Failure> {
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
-        let Turn { service, permit, coding, .. } = self;
-        let work = move || {
-            let (value, facts) = verb(service.files(), &cancel)?;
-            answer::json(&value, coding, facts).map_err(Failure::from)
+        let Turn { service, permit, coding, key, .. } = self;
+        // All of it on one thread that is never stopped half-way: a change whose caller left is whole, and known.
+        let work = move || -> Result<Response, Failure> {
+            let claim = match key.map(|key| service.outcomes().claim(&key, &cancel)).transpose()? {
+                Some(Claimed::Known(outcome)) => return outcome.answer(coding),
+                Some(Claimed::Mine(claim)) => Some(claim),
+                None => None,
+            };
+            let outcome = Outcome::of(verb(service.files(), &cancel));
+            if let Some(claim) = claim {
+                claim.settle(&outcome);
+            }
+            outcome.answer(coding)
         };
-        let done = tokio::task::spawn_blocking(work).await;
-        match done {
-            Ok(Ok(answer)) => Ok(answer::holding(answer, permit)),
-            Ok(Err(failure)) => Err(failure),
-            Err(_) => Err(Failure::internal()),
-        }
+        let answer = tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Failure::internal()))?;
+        Ok(answer::holding(answer, permit))
     }
 }

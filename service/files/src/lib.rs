@@ -38,7 +38,7 @@ pub struct Files {
     images: image::ImagePool,
     cores: usize,
     locks: disk::locks::Locks,
-    journal: Option<disk::journal::Journal>,
+    journal: std::sync::OnceLock<disk::journal::Journal>,
 }
 
 impl Files {
@@ -47,16 +47,18 @@ impl Files {
         let buffers = buffers::Buffers::new(limits.max_buffered_bytes);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let images = image::ImagePool::new(&limits, cores);
-        let (locks, journal) = (disk::locks::Locks::default(), None);
+        let (locks, journal) = (disk::locks::Locks::default(), std::sync::OnceLock::new());
         Ok(Self { fences: Fences::new(fences)?, limits, buffers, images, cores, locks, journal })
     }
 
     /// Settles what killed processes left behind, as told in `runtime_directory` (which belongs to this user alone),
-    /// and announces this engine's publishes there, for who comes after.
-    pub fn with_journal(mut self, runtime_directory: &Path) -> std::io::Result<(Self, Swept)> {
+    /// and announces this engine's publishes there from now on, for who comes after.
+    pub fn keep_journal(&self, runtime_directory: &Path) -> std::io::Result<Swept> {
         let swept = disk::journal::sweep(runtime_directory)?;
-        self.journal = Some(disk::journal::Journal::begin(runtime_directory)?);
-        Ok((self, swept))
+        let journal = disk::journal::Journal::begin(runtime_directory)?;
+        // A second one would be of no use: the first stays.
+        let _ = self.journal.set(journal);
+        Ok(swept)
     }
 
     /// The fences in force.
@@ -77,7 +79,7 @@ impl Files {
     /// What a change of the disk works with.
     pub(crate) fn disk<'a>(&'a self, cancel: &'a Cancel) -> disk::publish::Disk<'a> {
         let Self { fences, locks, journal, .. } = self;
-        disk::publish::Disk { fences, locks, journal: journal.as_ref(), cancel }
+        disk::publish::Disk { fences, locks, journal: journal.get(), cancel }
     }
 
     /// The memory and threads that all decodes of images share.
