@@ -8,9 +8,12 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use filectx_openapi::FileContext;
 use http::{HeaderValue, header};
 use http_body::{Frame, SizeHint};
+use serde::Serialize;
 
+use crate::escape;
 use crate::negotiate::{Coding, JSON};
 
 /// What the log tells of an answer: numbers, and for a change its path and revisions. Never contents.
@@ -60,6 +63,24 @@ pub(crate) fn of_json(body: impl Into<Bytes>, coding: Option<Coding>, facts: Fac
     }
     response.extensions_mut().insert(facts);
     response
+}
+
+/// Writes `value` behind what is there.
+pub(crate) fn append<T: Serialize>(list: &mut Vec<u8>, value: &T) {
+    // Text, numbers and lists written to memory: it cannot fail.
+    let _ = serde_json::to_writer(list, value);
+}
+
+/// Writes a context as serde does, but its text through [`escape::push`], as most of an answer is text.
+pub(crate) fn append_context(list: &mut Vec<u8>, mut context: FileContext) {
+    let text = context.text_content.take();
+    append(list, &context);
+    if let Some(text) = text {
+        list.pop();
+        list.extend_from_slice(br#","text_content":"#);
+        escape::push(list, &text);
+        list.push(b'}');
+    }
 }
 
 /// `answer`, which keeps `held` until its body was sent or given up.

@@ -20,6 +20,7 @@ mod json;
 mod log;
 mod negotiate;
 mod outcomes;
+mod parts;
 mod router;
 mod routes;
 pub mod serve;

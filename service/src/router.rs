@@ -17,6 +17,7 @@ use crate::service::Service;
 pub(crate) const FEATURES: &[Feature] = &[
     Feature::Read,
     Feature::Images,
+    Feature::Multipart,
     Feature::List,
     Feature::Find,
     Feature::Edit,

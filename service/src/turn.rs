@@ -24,7 +24,6 @@ const GRACE: Duration = Duration::from_millis(100);
 pub(crate) struct Turn {
     pub(crate) service: Arc<Service>,
     pub(crate) permit: Permit,
-    #[allow(dead_code, reason = "multipart answers will ask")]
     pub(crate) form: Form,
     pub(crate) coding: Option<Coding>,
     /// What makes a change that is asked for again known.

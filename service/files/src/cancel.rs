@@ -27,6 +27,11 @@ impl Cancel {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// The same right without an end in time: for what goes on as long as the caller is there.
+    pub fn without_deadline(&self) -> Self {
+        Self { deadline: Self::after(Duration::MAX).deadline, ..self.clone() }
+    }
+
     /// When the time is up.
     pub fn deadline(&self) -> Instant {
         self.deadline

@@ -27,7 +27,7 @@ pub use cancel::{Cancel, CancelOnDrop};
 pub use disk::journal::Swept;
 pub use disk::roots::{FenceConfig, FenceError, Fences, Located, Unlocated};
 pub use error::{Error, escaped};
-pub use read::{Delivery, Outcome, ReadBatch, Taken, respond};
+pub use read::{Delivery, Outcome, ReadBatch, Stored, Taken, respond};
 
 /// The engine: its fences and limits. Everything it needs comes in here; share it in an `Arc`.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ mod file;
 mod image;
 mod plan;
 mod settle;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -19,6 +20,7 @@ use filectx_openapi::{FailedFile, FileContext, ItemError, ReadFileContextRequest
 
 pub use batch::{ReadBatch, Taken};
 pub use plan::Delivery;
+pub use stored::Stored;
 
 use crate::Files;
 use plan::Plan;
@@ -28,6 +30,8 @@ use plan::Plan;
 pub enum Outcome {
     /// What was read.
     Context(Box<FileContext>),
+    /// What was read of a large binary, and its bytes on the disk. Only where the answer travels as a stream of parts.
+    Stored(Box<FileContext>, Stored),
     /// Why nothing was read.
     Failed(Box<FailedFile>),
 }
@@ -58,7 +62,7 @@ pub fn respond(outcomes: Vec<Outcome>) -> ReadFileContextResponse {
     let mut response = ReadFileContextResponse::default();
     for outcome in outcomes {
         match outcome {
-            Outcome::Context(context) => response.file_contexts.push(*context),
+            Outcome::Context(context) | Outcome::Stored(context, _) => response.file_contexts.push(*context),
             Outcome::Failed(failed) => response.failed_files.push(*failed),
         }
     }

@@ -8,5 +8,6 @@ pub(crate) mod health;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod read;
+mod read_multipart;
 pub(crate) mod unknown;
 pub(crate) mod write;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use filectx_files::{CancelOnDrop, Delivery, Outcome, ReadBatch};
-use filectx_openapi::{FileContext, ReadFileContextRequest, ReadFileContextResponse, routes};
+use filectx_openapi::{ReadFileContextRequest, ReadFileContextResponse, routes};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -17,22 +17,26 @@ use crate::failure::{Failure, Refused};
 use crate::guard::load::Permit;
 use crate::hop;
 use crate::json::{Json, Operation};
-use crate::negotiate::Coding;
+use crate::negotiate::{Coding, Form};
+use crate::routes::read_multipart;
 use crate::turn::Turn;
 
 /// How often a batch that takes long is asked whether one more thread should work on it.
-const TICK: Duration = Duration::from_millis(20);
+pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// Up to so many files are short work: the hop to a thread of their own would cost more than it frees.
-const SHORT_BATCH: usize = 64;
+pub(super) const SHORT_BATCH: usize = 64;
 
-impl Operation for ReadFileContextRequest {}
+impl Operation for ReadFileContextRequest {
+    const MULTIPART: bool = true;
+}
 
 /// Read a batch of files
 ///
 /// Whole files, ranges of lines or ranges of bytes; text as it is, binaries in base64. Every file of the request is in
 /// exactly one of the two lists of the answer: a file that cannot be read fails alone. What a limit cut says so in
-/// `truncation`, with where to go on.
+/// `truncation`, with where to go on. With `Accept: multipart/mixed` the same outcomes come as a stream of parts, one
+/// JSON record each, with binaries as raw parts after their record; the last record is `done`.
 #[utoipa::path(
     post, path = routes::READ_FILE_CONTEXT, tag = "files", operation_id = "read_file_context",
     responses((status = 200, body = ReadFileContextResponse, description = "An outcome for each file."), Refused)
@@ -40,6 +44,9 @@ impl Operation for ReadFileContextRequest {}
 pub(crate) async fn read_file_context(
     Json(request, turn): Json<ReadFileContextRequest>,
 ) -> Result<Response, Failure> {
+    if turn.form == Form::Multipart {
+        return read_multipart::answer(request, turn).await;
+    }
     let Turn { service, permit, coding, .. } = turn;
     let short = request.files.len() <= SHORT_BATCH;
     let batch = service.files().read_batch(request, Delivery::Json)?;
@@ -123,24 +130,22 @@ impl Reading {
 /// The answer, written as [`ReadFileContextResponse`] is.
 fn document(outcomes: Vec<Outcome>, coding: Option<Coding>) -> Response {
     // What is compressed already gains nothing.
-    let binary_first =
-        matches!(outcomes.first(), Some(Outcome::Context(context)) if context.binary_content.is_some());
-    let coding = coding.filter(|_| !binary_first);
+    let coding = coding.filter(|_| !is_binary(outcomes.first()));
     let mut contexts = Vec::with_capacity(outcomes.iter().map(room).sum());
     contexts.extend_from_slice(br#"{"file_contexts":["#);
     let mut failed = Vec::new();
     let (mut read, mut not_read) = (0, 0);
     for outcome in outcomes {
         match outcome {
-            Outcome::Context(context) => {
+            Outcome::Context(context) | Outcome::Stored(context, _) => {
                 separate(&mut contexts, read);
                 read += 1;
-                write_context(&mut contexts, *context);
+                answer::append_context(&mut contexts, *context);
             }
             Outcome::Failed(file) => {
                 separate(&mut failed, not_read);
                 not_read += 1;
-                append(&mut failed, &file);
+                answer::append(&mut failed, &file);
             }
         }
     }
@@ -151,26 +156,18 @@ fn document(outcomes: Vec<Outcome>, coding: Option<Coding>) -> Response {
     answer::of_json(contexts, coding, facts)
 }
 
-fn separate(list: &mut Vec<u8>, before: u64) {
-    if before > 0 {
-        list.push(b',');
+/// Whether an outcome is one that gains nothing from compression.
+pub(super) fn is_binary(outcome: Option<&Outcome>) -> bool {
+    match outcome {
+        Some(Outcome::Context(context)) => context.binary_content.is_some(),
+        Some(Outcome::Stored(..)) => true,
+        Some(Outcome::Failed(_)) | None => false,
     }
 }
 
-fn append<T: serde::Serialize>(list: &mut Vec<u8>, value: &T) {
-    // Text, numbers and lists written to memory: it cannot fail.
-    let _ = serde_json::to_writer(list, value);
-}
-
-/// A context as serde writes it, but its text through [`escape::push`], as most of an answer is text.
-fn write_context(list: &mut Vec<u8>, mut context: FileContext) {
-    let text = context.text_content.take();
-    append(list, &context);
-    if let Some(text) = text {
-        list.pop();
-        list.extend_from_slice(br#","text_content":"#);
-        escape::push(list, &text);
-        list.push(b'}');
+fn separate(list: &mut Vec<u8>, before: u64) {
+    if before > 0 {
+        list.push(b',');
     }
 }
 
@@ -178,7 +175,7 @@ fn write_context(list: &mut Vec<u8>, mut context: FileContext) {
 fn room(outcome: &Outcome) -> usize {
     const FIELDS: usize = 512;
     match outcome {
-        Outcome::Context(context) => {
+        Outcome::Context(context) | Outcome::Stored(context, _) => {
             let text = context.text_content.as_ref().map_or(0, |text| escape::room(text.len()));
             let binary = context.binary_content.as_ref().map_or(0, |bytes| bytes.0.len().div_ceil(3) * 4);
             FIELDS + text + binary

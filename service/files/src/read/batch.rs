@@ -56,7 +56,6 @@ struct State {
     /// Bytes that were read and not taken yet.
     waiting: u64,
     ready: VecDeque<Outcome>,
-    ready_bytes: u64,
 }
 
 enum Slot {
@@ -76,14 +75,7 @@ impl ReadBatch {
             delivery,
             next: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
-            state: Mutex::new(State {
-                slots,
-                settled: 0,
-                rest,
-                waiting: 0,
-                ready: VecDeque::new(),
-                ready_bytes: 0,
-            }),
+            state: Mutex::new(State { slots, settled: 0, rest, waiting: 0, ready: VecDeque::new() }),
             moved: Condvar::new(),
             progress: OnceLock::new(),
             reserved: OnceLock::new(),
@@ -134,13 +126,32 @@ impl ReadBatch {
 
     /// What is ready and was not taken before.
     pub fn take(&self) -> Taken {
+        self.take_up_to(u64::MAX)
+    }
+
+    /// The same, but after the first outcome only what fits into `bytes`: the rest goes on waiting, within its bounds.
+    pub fn take_up_to(&self, bytes: u64) -> Taken {
         let mut state = self.lock();
-        state.waiting -= std::mem::take(&mut state.ready_bytes);
-        let outcomes = std::mem::take(&mut state.ready).into();
-        let done = state.settled == state.slots.len();
+        let mut outcomes = Vec::new();
+        let mut taken: u64 = 0;
+        while let Some(next) = state.ready.front().map(Outcome::held) {
+            if !outcomes.is_empty() && taken.saturating_add(next) > bytes {
+                break;
+            }
+            taken = taken.saturating_add(next);
+            outcomes.extend(state.ready.pop_front());
+        }
+        state.waiting -= taken;
+        let done = state.settled == state.slots.len() && state.ready.is_empty();
         drop(state);
         self.moved.notify_all();
         Taken { outcomes, done }
+    }
+
+    /// Whether an outcome of every file is there.
+    pub fn is_read(&self) -> bool {
+        let state = self.lock();
+        state.settled == state.slots.len()
     }
 
     /// The time is up: what is not read now fails.
@@ -245,7 +256,7 @@ impl ReadBatch {
         if !matches!(state.slots[index], Slot::InWork(_)) {
             return;
         }
-        state.waiting += fetched.cost();
+        state.waiting += fetched.held();
         state.slots[index] = Slot::Read(fetched);
         let moved = self.settle(&mut state);
         self.tell(&state, moved);
@@ -273,12 +284,12 @@ impl ReadBatch {
                     break;
                 }
             };
-            let (cost, rest) = (fetched.cost(), state.rest);
-            state.ready.extend(fetched.settle(&mut state.rest, self.plan.batch));
-            let taken = rest - state.rest;
+            let held = fetched.held();
+            let outcomes = fetched.settle(&mut state.rest, self.plan.batch);
+            let kept: u64 = outcomes.iter().map(Outcome::held).sum();
             // What the batch's budget cut off waits no more.
-            state.waiting -= cost.saturating_sub(taken);
-            state.ready_bytes += taken;
+            state.waiting -= held.saturating_sub(kept);
+            state.ready.extend(outcomes);
             state.settled += 1;
         }
         state.settled > before

@@ -3,6 +3,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use filectx_openapi::{As, BinaryMode, FailedFile, FileContext, FileRequest, lossy, lossy_base64};
 use xxhash_rust::xxh3::Xxh3;
@@ -22,7 +23,7 @@ pub(super) struct Job<'a> {
     pub(super) plan: &'a Plan,
     pub(super) file: &'a FileRequest,
     pub(super) wanted: Vec<Wanted>,
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
     /// The context's fields that every kind of file has; the revision comes when the content was read.
     pub(super) base: FileContext,
     /// The file's name, a hint for MIME types.
@@ -103,7 +104,7 @@ fn read(
         ..FileContext::default()
     };
     let name = at.joined().file_name().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
-    let source = Source::new(opened, plan.file.bytes.max(1 << 20), &plan.cancel)?;
+    let source = Arc::new(Source::new(opened, plan.text.bytes.max(1 << 20), &plan.cancel)?);
     let size = source.size();
     let base = FileContext { file_size_bytes: size, ..base };
     let buffer = usize::try_from(size).unwrap_or(BLOCK).clamp(1, BLOCK);
@@ -125,7 +126,7 @@ impl Job<'_> {
                 let mime = Some(mime(&kind, &self.name));
                 let context =
                     FileContext { revision, not_modified: Some(true), mime_type: mime, ..self.base };
-                return Ok(vec![Piece { context, cut: CutBy::Whole }]);
+                return Ok(vec![Piece { context, cut: CutBy::Whole, stored: None }]);
             }
         }
         match (self.file.as_, kind) {

@@ -28,7 +28,11 @@ pub(crate) struct Budget {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) request: ReadFileContextRequest,
+    pub(crate) delivery: Delivery,
+    /// Bytes of one binary.
     pub(crate) file: Budget,
+    /// Bytes of one text, which lies in memory whole however the answer travels.
+    pub(crate) text: Budget,
     pub(crate) batch: Budget,
     pub(crate) image: FitLimits,
     pub(crate) cancel: Cancel,
@@ -43,8 +47,9 @@ impl Plan {
     ) -> Result<Self, Error> {
         check_cwd(request.cwd.as_deref())?;
         check_files(&request, limits)?;
+        let json = Budget { bytes: limits.max_json_file_bytes, name: LimitName::MaxJsonFileBytes };
         let most = match delivery {
-            Delivery::Json => Budget { bytes: limits.max_json_file_bytes, name: LimitName::MaxJsonFileBytes },
+            Delivery::Json => json,
             Delivery::Multipart => {
                 Budget { bytes: limits.max_multipart_bytes, name: LimitName::MaxMultipartBytes }
             }
@@ -52,19 +57,21 @@ impl Plan {
         let file = Budget { bytes: limits.max_file_bytes, name: LimitName::MaxFileBytes };
         let batch = Budget { bytes: limits.max_batch_bytes, name: LimitName::MaxBatchBytes };
         let time = request.deadline_ms.unwrap_or(limits.deadline_ms).min(limits.deadline_ms);
-        let file = wish(request.max_file_bytes, file, most);
+        let text = wish(request.max_file_bytes, file, json);
         Ok(Self {
-            image: image_limits(&request, limits, file, most)?,
-            file,
+            image: image_limits(&request, limits, text, json)?,
+            file: wish(request.max_file_bytes, file, most),
+            text,
+            delivery,
             batch: wish(request.max_batch_bytes, batch, most),
             cancel: Cancel::after(Duration::from_millis(time)),
             request,
         })
     }
 
-    /// The most bytes that one file's outcome takes.
+    /// The most bytes that one file's outcome takes in memory.
     pub(crate) fn most_of_a_file(&self) -> u64 {
-        self.file.bytes.max(self.image.max_bytes)
+        self.text.bytes.max(self.image.max_bytes)
     }
 }
 

@@ -5,6 +5,7 @@ use filectx_openapi::{FailedFile, FileContext, Truncation};
 
 use super::Outcome;
 use super::plan::Budget;
+use super::stored::{STORED_COST, Stored};
 use crate::Error;
 use crate::bytes::breaks::Breaks;
 use crate::bytes::encoding::TextEncoding;
@@ -24,6 +25,8 @@ pub(crate) enum Fetched {
 pub(crate) struct Piece {
     pub(crate) context: FileContext,
     pub(crate) cut: CutBy,
+    /// Its bytes, where they stay on the disk until they are sent.
+    pub(crate) stored: Option<Stored>,
 }
 
 /// How a context can be cut further.
@@ -42,10 +45,12 @@ pub(crate) enum CutBy {
 }
 
 impl Fetched {
-    /// How many bytes of the batch it would take.
-    pub(crate) fn cost(&self) -> u64 {
+    /// How many bytes it holds in memory.
+    pub(crate) fn held(&self) -> u64 {
         match self {
-            Fetched::Pieces(pieces) => pieces.iter().map(|piece| cost(&piece.context)).sum(),
+            Fetched::Pieces(pieces) => {
+                pieces.iter().map(|piece| held(&piece.context, piece.stored.as_ref())).sum()
+            }
             Fetched::Failed(_) => 0,
         }
     }
@@ -60,21 +65,24 @@ impl Fetched {
         let mut outcomes = Vec::with_capacity(pieces.len());
         let mut left = *rest;
         for piece in pieces {
-            let needed = cost(&piece.context);
-            let context = if needed <= left {
-                piece.context
+            let needed = cost(&piece.context, piece.stored.as_ref());
+            let (context, stored) = if needed <= left {
+                (piece.context, piece.stored)
             } else {
                 match piece.within(left, batch) {
                     Ok(cut) => cut,
-                    Err(uncut) if begun => *uncut,
+                    Err(uncut) if begun => (*uncut, None),
                     // Not even the first of it fits: a failure takes nothing.
                     Err(uncut) => return vec![Outcome::Failed(exhausted(*uncut, batch))],
                 }
             };
-            let taken = cost(&context);
+            let taken = cost(&context, stored.as_ref());
             left -= taken;
             begun |= taken > 0;
-            outcomes.push(Outcome::Context(Box::new(context)));
+            outcomes.push(match stored {
+                Some(stored) => Outcome::Stored(Box::new(context), stored),
+                None => Outcome::Context(Box::new(context)),
+            });
         }
         *rest = left;
         outcomes
@@ -84,7 +92,7 @@ impl Fetched {
 impl Piece {
     /// The context cut to `left` bytes. The error is the empty context that says where to go on, for when the batch's
     /// rest does not hold the least that could be returned.
-    fn within(self, left: u64, batch: Budget) -> Result<FileContext, Box<FileContext>> {
+    fn within(self, left: u64, batch: Budget) -> Result<(FileContext, Option<Stored>), Box<FileContext>> {
         let mut context = self.context;
         let fits = usize::try_from(left).unwrap_or(usize::MAX);
         match self.cut {
@@ -99,7 +107,7 @@ impl Piece {
                 context.line_range_end = Some(start + lines - 1);
                 context.truncation =
                     Some(Truncation { limit: batch.name, next_line: Some(start + lines), next_byte: None });
-                Ok(context)
+                Ok((context, None))
             }
             CutBy::PartOfLine(line) => Err(Box::new(emptied(context, line, batch))),
             CutBy::Characters(encoding, raw) => {
@@ -109,14 +117,21 @@ impl Piece {
                 Self::cut_bytes(context, text.is_empty(), used, batch, |context| {
                     context.text_content = Some(text);
                 })
+                .map(|cut| (cut, None))
             }
             CutBy::Bytes => {
+                if let Some(mut stored) = self.stored {
+                    stored.truncate(left);
+                    return Self::cut_bytes(context, left == 0, left, batch, |_| ())
+                        .map(|cut| (cut, Some(stored)));
+                }
                 let mut content = context.binary_content.take().unwrap_or_default();
                 content.0.truncate(fits);
                 let used = content.0.len() as u64;
                 Self::cut_bytes(context, used == 0, used, batch, |context| {
                     context.binary_content = Some(content);
                 })
+                .map(|cut| (cut, None))
             }
             CutBy::Whole => Err(Box::new(context)),
         }
@@ -157,8 +172,29 @@ fn exhausted(context: FileContext, batch: Budget) -> Box<FailedFile> {
     })
 }
 
-fn cost(context: &FileContext) -> u64 {
+/// How many bytes of the batch a context takes.
+fn cost(context: &FileContext, stored: Option<&Stored>) -> u64 {
+    in_memory(context) + stored.map_or(0, Stored::len)
+}
+
+/// How many bytes it holds in memory; an open file counts for some.
+fn held(context: &FileContext, stored: Option<&Stored>) -> u64 {
+    in_memory(context) + stored.map_or(0, |_| STORED_COST)
+}
+
+fn in_memory(context: &FileContext) -> u64 {
     let text = context.text_content.as_ref().map_or(0, String::len);
     let binary = context.binary_content.as_ref().map_or(0, |bytes| bytes.0.len());
     (text + binary) as u64
+}
+
+impl Outcome {
+    /// How many bytes it holds in memory.
+    pub(crate) fn held(&self) -> u64 {
+        match self {
+            Outcome::Context(context) => held(context, None),
+            Outcome::Stored(context, stored) => held(context, Some(stored)),
+            Outcome::Failed(_) => 0,
+        }
+    }
 }

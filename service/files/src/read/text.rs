@@ -63,12 +63,12 @@ fn context(
         byte_range_end: inside.then_some(window.bytes.1),
         past_end: past_end.then_some(true),
         lossy: window.lossy.then_some(true),
-        truncation: next_line.map(|_| Truncation { limit: job.plan.file.name, next_line, next_byte }),
+        truncation: next_line.map(|_| Truncation { limit: job.plan.text.name, next_line, next_byte }),
         text_content: Some(window.text),
         ..facts.context(job)
     };
     let cut = if inside { CutBy::PartOfLine(range.start) } else { CutBy::Lines(breaks, range.start) };
-    Piece { context, cut }
+    Piece { context, cut, stored: None }
 }
 
 /// Scans the file once: windows, line count, line ends, and the revision.
@@ -79,7 +79,7 @@ fn scan(
     to_end: bool,
     block: &mut [u8],
 ) -> Result<(Scan, String), Error> {
-    let mut scanner = Scanner::new(text, job.plan.request.line_breaks, wanted, job.plan.file.bytes, to_end);
+    let mut scanner = Scanner::new(text, job.plan.request.line_breaks, wanted, job.plan.text.bytes, to_end);
     let content = text.bom.min(job.head);
     scanner.feed(&block[content..job.head]);
     let mut offset = job.head as u64;
@@ -128,7 +128,7 @@ fn bytes(job: &Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Resul
     };
     let facts = Facts::new(job, &line_ends, end, revision);
     let next = slice.start + slice.raw.len() as u64;
-    let cut = Truncation { limit: job.plan.file.name, next_line: None, next_byte: Some(next) };
+    let cut = Truncation { limit: job.plan.text.name, next_line: None, next_byte: Some(next) };
     let past_end = range.offset >= size || text.bom as u64 >= size;
     let context = FileContext {
         byte_range_start: Some(if past_end { size } else { slice.start }),
@@ -139,7 +139,7 @@ fn bytes(job: &Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Resul
         text_content: Some(slice.text),
         ..facts.context(job)
     };
-    Ok(vec![Piece { context, cut: CutBy::Characters(text.encoding, slice.raw) }])
+    Ok(vec![Piece { context, cut: CutBy::Characters(text.encoding, slice.raw), stored: None }])
 }
 
 /// A range of bytes whose ends were moved down to characters.
@@ -153,7 +153,7 @@ struct Slice {
 }
 
 fn slice(job: &Job<'_>, text: Text, range: ByteRange) -> Result<Slice, Error> {
-    let (size, bom, budget) = (job.source.size(), text.bom as u64, job.plan.file.bytes);
+    let (size, bom, budget) = (job.source.size(), text.bom as u64, job.plan.text.bytes);
     let start = range.offset.clamp(bom.min(size), size);
     let end = range.length.map_or(size, |length| range.offset.saturating_add(length)).clamp(start, size);
     let context = if text.encoding.is_multibyte_legacy() {
