@@ -36,6 +36,8 @@ pub(crate) struct HttpConfig {
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) route: &'static str,
+    /// The forms of answer that are understood.
+    pub(crate) accept: &'static str,
     pub(crate) payload: Payload,
     pub(crate) idempotency_key: Option<String>,
     /// Until an answer begins, once the request is sent.
@@ -90,7 +92,7 @@ impl Http {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut request = client
             .request(call.method.clone(), format!("{}{}", self.base, call.route))
-            .header(ACCEPT, "application/json");
+            .header(ACCEPT, call.accept);
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }

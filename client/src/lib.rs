@@ -6,6 +6,7 @@
 mod client;
 mod error;
 mod http;
+pub mod multipart;
 mod pace;
 mod payload;
 mod proof;
