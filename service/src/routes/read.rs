@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use filectx_files::{CancelOnDrop, Delivery, Outcome, ReadBatch};
-use filectx_openapi::{ReadFileContextRequest, ReadFileContextResponse, routes};
+use filectx_openapi::{ReadFileContextRequest, ReadFileContextResponse, Record, routes};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -39,7 +39,13 @@ impl Operation for ReadFileContextRequest {
 /// JSON record each, with binaries as raw parts after their record; the last record is `done`.
 #[utoipa::path(
     post, path = routes::READ_FILE_CONTEXT, tag = "files", operation_id = "read_file_context",
-    responses((status = 200, body = ReadFileContextResponse, description = "An outcome for each file."), Refused)
+    responses(
+        (status = 200, description = "An outcome for each file; as parts, a record each.", content(
+            (ReadFileContextResponse = "application/json"),
+            (Record = "multipart/mixed"),
+        )),
+        Refused,
+    )
 )]
 pub(crate) async fn read_file_context(
     Json(request, turn): Json<ReadFileContextRequest>,
