@@ -138,8 +138,8 @@ fn journaled(files: Files, environment: &Environment) -> Result<Files, Failure> 
         // Best effort: without a directory for it, a change is as whole as ever.
         None => Ok(files),
         Some(directory) => {
-            let journaled = files.with_journal(directory);
-            journaled.map(|(files, _)| files).map_err(|error| {
+            let journaled = files.keep_journal(directory);
+            journaled.map(|_| files).map_err(|error| {
                 Failure::Io(format!("{}: cannot keep the journal of changes: {error}", directory.display()))
             })
         }
