@@ -83,6 +83,11 @@ impl Made {
         if let Some(difference) = difference(&self.case.answer, answer, "") {
             panic!("{} ({where_}): {difference}\n{answer:#}", self.case.name);
         }
+        self.check_files(where_);
+    }
+
+    /// Fails where files are not as they should be afterwards.
+    pub fn check_files(&self, where_: &str) {
         for (name, expected) in &self.case.after {
             let found = std::fs::read_to_string(self.dir.path().join(name)).ok().map(Value::from);
             assert_eq!(

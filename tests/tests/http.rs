@@ -4,10 +4,14 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use filectx_client::{Client, Target, Token};
-use filectx_files::{FenceConfig, Files};
-use filectx_openapi::{FileRequest, Limits, ReadFileContextRequest, routes};
+use filectx_files::{Cancel, FenceConfig, Files};
+use filectx_openapi::{
+    DeleteFileRequest, EditFileRequest, FileRequest, FindPathsRequest, FindTextRequest, Limits,
+    ListDirectoryRequest, ReadFileContextRequest, WriteFileRequest, routes,
+};
 use filectx_service::{Door, Service, guard::token, host::Host};
 use filectx_tests::golden::{self, Case};
 use filectx_tests::programs;
@@ -108,7 +112,10 @@ where
             };
             match (&answer, &case.problem) {
                 (Ok(answer), None) => made.check(answer, boundary),
-                (Err(code), Some(expected)) => assert_eq!(code, expected, "{} ({boundary})", case.name),
+                (Err(code), Some(expected)) => {
+                    assert_eq!(code, expected, "{} ({boundary})", case.name);
+                    made.check_files(boundary);
+                }
                 (other, _) => panic!("{} ({boundary}): {other:?}", case.name),
             }
             answers.push(answer.map(|answer| unlike_everywhere(answer, &made.case.request)));
@@ -145,6 +152,30 @@ async fn read_is_the_same_at_every_boundary() {
         client: |client, request| Box::pin(client.read(request)),
     };
     check(&operation, golden::cases("read")).await;
+}
+
+/// A test that runs an operation's golden cases.
+macro_rules! same_at_every_boundary {
+    ($($test:ident: $cases:literal, $request:ty, $route:expr, $verb:ident;)*) => {$(
+        #[tokio::test]
+        async fn $test() {
+            let operation = Operation::<$request, _> {
+                route: $route,
+                engine: |files, request| files.$verb(&request, &Cancel::after(Duration::from_secs(60))),
+                client: |client, request| Box::pin(client.$verb(request)),
+            };
+            check(&operation, golden::cases($cases)).await;
+        }
+    )*};
+}
+
+same_at_every_boundary! {
+    list_is_the_same_at_every_boundary: "list", ListDirectoryRequest, routes::LIST_DIRECTORY, list;
+    find_text_is_the_same_at_every_boundary: "find_text", FindTextRequest, routes::FIND_TEXT, find_text;
+    find_paths_is_the_same_at_every_boundary: "find_paths", FindPathsRequest, routes::FIND_PATHS, find_paths;
+    edit_is_the_same_at_every_boundary: "edit", EditFileRequest, routes::EDIT_FILE, edit;
+    write_is_the_same_at_every_boundary: "write", WriteFileRequest, routes::WRITE_FILE, write;
+    delete_is_the_same_at_every_boundary: "delete", DeleteFileRequest, routes::DELETE_FILE, delete;
 }
 
 #[tokio::test]
@@ -186,12 +217,12 @@ async fn a_client_that_hangs_up_ends_its_work() {
 /// Passes time by work of its own: a wait on a pipe that nobody writes to.
 fn idle_for_a_while() {
     let (reader, _writer) = std::os::unix::net::UnixStream::pair().expect("a pair");
-    reader.set_read_timeout(Some(std::time::Duration::from_millis(200))).expect("a time limit");
+    reader.set_read_timeout(Some(Duration::from_millis(200))).expect("a time limit");
     let _ = (&reader).read(&mut [0]);
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let end = std::time::Instant::now() + Duration::from_secs(20);
     while !done() {
         assert!(std::time::Instant::now() < end, "{what}: not within 20 s");
         std::thread::yield_now();
