@@ -15,7 +15,7 @@ pub mod image;
 mod list;
 mod read;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod write;
 
 use std::path::{Path, PathBuf};

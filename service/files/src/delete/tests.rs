@@ -1,10 +1,12 @@
+//! Deletes: what goes, and what never does.
+
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use filectx_openapi::Code;
 
 use crate::disk::identity::hash_revision;
-use crate::testing::{World, patient};
+use crate::tests::{World, patient};
 
 #[test]
 fn files_and_links_go() {

@@ -2,6 +2,7 @@
 
 mod attributes;
 pub(crate) mod directory;
+mod exchange;
 pub(crate) mod fill;
 pub(crate) mod found;
 pub mod identity;

@@ -3,8 +3,6 @@
 //! Where the file system has no exchange, a rename follows the last look at the target at once: there, and only there,
 //! a gap of microseconds remains. Where no rename is possible the file is written in place (`in_place.rs`).
 
-use std::ffi::OsStr;
-
 use filectx_openapi::{EntryType, Warning, WarningCode};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
@@ -12,6 +10,7 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::attributes::{carry_over, set_mode};
+use super::exchange::{Refused, identity_at, rename_new};
 use super::identity::Identity;
 use super::in_place::write_in_place;
 use super::journal::{Announced, Journal, temporary_name};
@@ -222,78 +221,6 @@ impl Held<'_> {
         }
         Err(Error::ChangedConcurrently)
     }
-
-    fn exchange(&self, temporary: &mut Temporary<'_>, old: &Existing, seen: Seen<'_>) -> Result<(), Refused> {
-        let name = temporary.name().map_err(Refused::from)?.to_owned();
-        let (dir, target) = (&self.place.dir, &self.place.name);
-        match swap(dir, &name, target) {
-            Ok(()) => {}
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::NOTTY) => {
-                rustix::fs::renameat(dir, &name, dir, target).map_err(Refused::from)?;
-                temporary.forget();
-                return Ok(());
-            }
-            Err(Errno::NOENT) => return Err(Refused::Failed(Error::ChangedConcurrently)),
-            Err(errno) => return Err(Refused::from(errno)),
-        }
-        let came_out = identity_at(dir, &name);
-        if came_out.is_some_and(|now| old.identity.is_same_content(&now)) && holds(old, seen) {
-            temporary.remove().map_err(|errno| Refused::Failed(errno.into()))?;
-            return Ok(());
-        }
-        Err(Refused::Failed(self.swap_back(temporary, &name, came_out)))
-    }
-
-    /// Someone changed the target between the last look and the exchange: theirs goes back in its place.
-    fn swap_back(&self, temporary: &mut Temporary<'_>, name: &OsStr, theirs: Option<Identity>) -> Error {
-        let (dir, target) = (&self.place.dir, &self.place.name);
-        let ours = rustix::fs::fstat(&temporary.file).map(|stat| Identity::of(&stat));
-        match swap(dir, name, target) {
-            Ok(()) => {}
-            Err(Errno::NOENT) if rename_new(dir, name, dir, target).is_ok() => {
-                temporary.forget();
-                return Error::ChangedConcurrently;
-            }
-            Err(errno) => {
-                // What lies aside is someone's; better a stray file than a lost one.
-                temporary.forget();
-                return errno.into();
-            }
-        }
-        let is = |now: Option<Identity>, known: &Identity| now.is_some_and(|now| known.is_same_content(&now));
-        if ours.is_ok_and(|ours| is(identity_at(dir, name), &ours)) {
-            let _ = temporary.remove();
-            return Error::ChangedConcurrently;
-        }
-        // While ours was in place, someone built on it or replaced it: that is the newest, and belongs there.
-        if swap(dir, name, target).is_ok() && theirs.is_some_and(|theirs| is(identity_at(dir, name), &theirs))
-        {
-            let _ = temporary.remove();
-        } else {
-            temporary.forget();
-        }
-        Error::ChangedConcurrently
-    }
-}
-
-/// Why a file did not take another's place.
-enum Refused {
-    /// The system does not rename here; the file may be written in place.
-    Here,
-    /// For good.
-    Failed(Error),
-}
-
-impl From<Errno> for Refused {
-    fn from(errno: Errno) -> Self {
-        match errno {
-            // A mount point, another file system, a directory that may not be changed.
-            Errno::BUSY | Errno::XDEV | Errno::TXTBSY | Errno::ACCESS | Errno::PERM | Errno::ROFS => {
-                Refused::Here
-            }
-            errno => Refused::Failed(errno.into()),
-        }
-    }
 }
 
 /// Whether the file still holds what was seen.
@@ -330,10 +257,6 @@ fn hash_of(fd: &OwnedFd) -> Result<u128, Errno> {
     }
 }
 
-fn identity_at(dir: &OwnedFd, name: &OsStr) -> Option<Identity> {
-    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Identity::of(&stat))
-}
-
 /// The published file's identity. The rename moved its ctime; if anything else moved, someone else wrote already, and
 /// theirs must not pass for ours.
 fn settled(before: Identity, file: impl AsFd) -> Result<Identity, Errno> {
@@ -341,38 +264,11 @@ fn settled(before: Identity, file: impl AsFd) -> Result<Identity, Errno> {
     Ok(Identity { ctime_ns: after.ctime_ns, links: after.links, ..before })
 }
 
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn swap(dir: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(), Errno> {
-    rustix::fs::renameat_with(dir, one, dir, other, rustix::fs::RenameFlags::EXCHANGE)
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn swap(_: &OwnedFd, _: &OsStr, _: &OsStr) -> Result<(), Errno> {
-    Err(Errno::NOSYS)
-}
-
-/// Renames without replacing what may be there.
-pub(super) fn rename_new(from_dir: &OwnedFd, from: &OsStr, dir: &OwnedFd, to: &OsStr) -> Result<(), Errno> {
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    match rustix::fs::renameat_with(from_dir, from, dir, to, rustix::fs::RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-        other => return other,
-    }
-    match rustix::fs::linkat(from_dir, from, dir, to, AtFlags::empty()) {
-        Ok(()) => rustix::fs::unlinkat(from_dir, from, AtFlags::empty()),
-        // A file system without hard links.
-        Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS) => {
-            if identity_at(dir, to).is_some() {
-                return Err(Errno::EXIST);
-            }
-            rustix::fs::renameat(from_dir, from, dir, to)
-        }
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Opens the existing file for writing, without following a link.
 pub(super) fn open_to_write(place: &Place) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::openat(&place.dir, &place.name, flags, Mode::empty())
 }
+
+#[cfg(test)]
+mod tests;

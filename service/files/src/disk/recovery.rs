@@ -74,7 +74,7 @@ fn remove(path: &Path) -> bool {
 fn come_back(path: &Path, from: &Path) -> bool {
     match (parent_of(path), parent_of(from)) {
         (Some((dir, name)), Some((home, old))) if is_temporary(&name) => {
-            super::publish::rename_new(&dir, &name, &home, &old).is_ok()
+            super::exchange::rename_new(&dir, &name, &home, &old).is_ok()
         }
         _ => false,
     }

@@ -99,7 +99,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// In the runtime directory, or where the system keeps temporary files.
-    fn elsewhere(journal: Option<&'a Journal>) -> Result<Self, Errno> {
+    pub(crate) fn elsewhere(journal: Option<&'a Journal>) -> Result<Self, Errno> {
         let fallback = std::env::temp_dir();
         let path = journal.map_or(fallback.as_path(), Journal::directory_for_copies);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -129,7 +129,7 @@ impl<'a> Temporary<'a> {
     /// Gives it the name `name`, which nobody may have yet.
     pub(crate) fn take_new_name(&mut self, name: &OsStr) -> Result<(), Errno> {
         let Some(own) = &self.name else { return self.link(name) };
-        super::publish::rename_new(&self.dir, own, &self.dir, name)?;
+        super::exchange::rename_new(&self.dir, own, &self.dir, name)?;
         self.forget();
         Ok(())
     }

@@ -1,3 +1,5 @@
+//! Edits of files: what they do, tell and refuse; the diff against `patch`.
+
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
@@ -7,7 +9,7 @@ use proptest::prelude::*;
 use crate::FenceConfig;
 use crate::bytes::diff::LONGEST;
 use crate::disk::identity::hash_revision;
-use crate::testing::{World, patient, required};
+use crate::tests::{World, patient, required};
 
 fn code(answer: Result<EditFileResponse, filectx_openapi::ItemError>) -> Code {
     answer.unwrap_err().code

@@ -1,3 +1,5 @@
+//! Writes: new files, replaced ones and what they keep, streams, refusals.
+
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -8,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::FenceConfig;
 use crate::disk::identity::hash_revision;
-use crate::testing::{World, patient, required};
+use crate::tests::{World, patient, required};
 
 fn code(answer: Result<WriteFileResponse, ItemError>) -> Code {
     answer.unwrap_err().code

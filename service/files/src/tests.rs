@@ -13,7 +13,9 @@ use crate::{Cancel, FenceConfig, Files};
 /// An engine and the directory that its requests are relative to.
 pub(crate) struct World {
     pub(crate) files: Files,
-    directory: tempfile::TempDir,
+    root: PathBuf,
+    #[allow(dead_code, reason = "held for its drop")]
+    directory: Option<tempfile::TempDir>,
 }
 
 impl World {
@@ -29,15 +31,21 @@ impl World {
     pub(crate) fn with(fences: impl FnOnce(&Path) -> FenceConfig, limits: Limits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(&fences(directory.path()), limits).unwrap();
-        Self { files, directory }
+        Self { files, root: directory.path().to_owned(), directory: Some(directory) }
+    }
+
+    /// In a directory that is there.
+    pub(crate) fn at(root: &Path) -> Self {
+        let files = Files::new(&FenceConfig::default(), Limits::default()).unwrap();
+        Self { files, root: root.to_owned(), directory: None }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+        self.root.join(name)
     }
 
     pub(crate) fn root(&self) -> &Path {
-        self.directory.path()
+        &self.root
     }
 
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
