@@ -171,7 +171,7 @@ fn window() {
     let service = Service::start(&[]);
     let client = client_of(&service);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let mut request = batch(&[path.clone()]);
+    let mut request = batch(std::slice::from_ref(&path));
     request.count_lines = Some(true);
     request.files[0].line_ranges =
         vec![filectx_openapi::LineRange { start: 9_000_000, end: Some(9_000_100) }];

@@ -15,7 +15,7 @@ use crate::repo;
 pub struct Case {
     /// What it shows.
     pub name: String,
-    /// Files by their path: text, or an object (see [`make`]).
+    /// Files by their path: text, or an object (see `make` below).
     #[serde(default)]
     pub tree: Map<String, Value>,
     /// The request.

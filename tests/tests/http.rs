@@ -1,5 +1,6 @@
 //! The golden cases at every boundary: the engine in process, the router without a network, and the client over TCP.
 //! The three answers hold what the case asks for, and are equal. Beside them: what only the network shows.
+#![allow(clippy::panic, reason = "a test fails by a panic")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
