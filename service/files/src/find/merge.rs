@@ -92,11 +92,12 @@ impl Merge {
     /// Whether batches after those that were given out can still matter.
     pub(crate) fn needs_more(&self) -> bool {
         let (matches, rows, bytes) = self.there;
-        self.cut.is_none()
-            && self.interrupted.is_none()
-            && matches <= self.max_results
-            && rows <= self.max_rows
-            && bytes <= self.max_bytes
+        !self.is_over() && matches <= self.max_results && rows <= self.max_rows && bytes <= self.max_bytes
+    }
+
+    /// Whether the answer is full, or the search given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cut.is_some() || self.interrupted.is_some()
     }
 
     /// The search is given up; what is there is returned.

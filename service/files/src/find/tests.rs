@@ -135,3 +135,18 @@ fn a_deadline_returns_what_is_there() {
     let error = files().find_text(&text(dir.path(), &json!({})), &gone).unwrap_err();
     assert_eq!(error.code, Code::DeadlineExceeded);
 }
+
+#[test]
+fn the_same_request_gives_the_same_rows() {
+    let names: Vec<String> = (0..60).map(|i| format!("f{i:02}")).collect();
+    let dir = tree(&names.iter().map(|name| (name.as_str(), "HIT\nno\nHIT\nHIT\nHIT\n")).collect::<Vec<_>>());
+    for max in [10, 70] {
+        let request = text(dir.path(), &json!({"max_results": max}));
+        let first = lines(&files().find_text(&request, &soon()).unwrap().rows);
+        assert_eq!((first.len(), first[5].as_str()), (max, "f01:3"));
+        // Searchers race: whichever is first, the rows are these.
+        for _ in 0..200 {
+            assert_eq!(lines(&files().find_text(&request, &soon()).unwrap().rows), first);
+        }
+    }
+}

@@ -230,16 +230,17 @@ impl<'a> Search<'a> {
         Some(Batch { number, files, rest: tally })
     }
 
-    /// Waits while too many batches are done before one that is not; false when no more is needed.
+    /// Waits while too many batches are done before one that is not; false when the search is over. A batch that was
+    /// given out is searched, whatever later ones hold: its rows come before theirs.
     pub(crate) fn wait_for_room(&self, number: u64) -> bool {
         let mut merge = self.merge();
-        while merge.needs_more() && number >= merge.next() + AHEAD {
+        while !merge.is_over() && number >= merge.next() + AHEAD {
             if let Err(error) = self.cancel.check() {
                 merge.interrupt(error);
             }
             let waited = self.moved.wait_timeout(merge, Duration::from_millis(50));
             merge = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        merge.needs_more()
+        !merge.is_over()
     }
 }
