@@ -40,11 +40,10 @@ pub(super) async fn answer(request: ReadFileContextRequest, turn: Turn) -> Resul
     let Turn { service, permit, coding, .. } = turn;
     let short = request.files.len() <= SHORT_BATCH;
     let batch = service.files().read_batch(request, Delivery::Multipart)?;
+    let short = short && batch.never_waits();
     let ends_with_the_caller = CancelOnDrop(batch.cancel().clone());
-    let progress = Arc::new(Notify::new());
-    let tell = Arc::clone(&progress);
-    batch.on_progress(Box::new(move || tell.notify_one()));
     let deadline = Instant::from_std(batch.cancel().deadline());
+    let progress = Progress::of(&batch, short);
     let first = match at_once(&service, &batch, coding, short).await? {
         Start::Whole(answer) => return Ok(answer::holding(*answer, (permit, batch))),
         Start::Part(first) => first,
@@ -66,6 +65,32 @@ pub(super) async fn answer(request: ReadFileContextRequest, turn: Turn) -> Resul
         drop((driver, permit));
     });
     Ok(answer)
+}
+
+/// How the stream learns of progress.
+enum Progress {
+    Told(Arc<Notify>),
+    /// It looks for itself: short work runs on a thread of the runtime, and whom that wakes waits until it is done.
+    Looked(Duration),
+}
+
+impl Progress {
+    fn of(batch: &ReadBatch, short: bool) -> Self {
+        if short {
+            return Progress::Looked(Duration::from_millis(2));
+        }
+        let progress = Arc::new(Notify::new());
+        let tell = Arc::clone(&progress);
+        batch.on_progress(Box::new(move || tell.notify_one()));
+        Progress::Told(progress)
+    }
+
+    async fn made(&self) {
+        match self {
+            Progress::Told(progress) => progress.notified().await,
+            Progress::Looked(pause) => tokio::time::sleep(*pause).await,
+        }
+    }
 }
 
 /// How an answer begins.
@@ -159,7 +184,7 @@ fn respond(body: Body, parts: &Parts, coding: Option<Coding>, facts: Facts) -> R
 /// A batch under way, and the caller that it is sent to.
 struct Driver {
     batch: Arc<ReadBatch>,
-    progress: Arc<Notify>,
+    progress: Progress,
     deadline: Instant,
     send: mpsc::Sender<Bytes>,
 }
@@ -223,15 +248,19 @@ impl Driver {
 
     /// What is ready next; `None` when the caller is gone.
     async fn next(&self) -> Option<Taken> {
+        let mut tick = Instant::now() + TICK;
         loop {
             let taken = self.batch.take_up_to(TAKEN_BYTES);
             if taken.done || !taken.outcomes.is_empty() {
                 return Some(taken);
             }
             tokio::select! {
-                () = self.progress.notified() => {}
+                () = self.progress.made() => {}
                 () = self.send.closed() => return None,
-                () = tokio::time::sleep_until(self.deadline.min(Instant::now() + TICK)) => self.tick(),
+                () = tokio::time::sleep_until(self.deadline.min(tick)) => {
+                    self.tick();
+                    tick = Instant::now() + TICK;
+                }
             }
         }
     }

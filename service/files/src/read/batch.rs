@@ -56,6 +56,8 @@ struct State {
     /// Bytes that were read and not taken yet.
     waiting: u64,
     ready: VecDeque<Outcome>,
+    /// The part of these that is ready.
+    ready_bytes: u64,
 }
 
 enum Slot {
@@ -75,7 +77,14 @@ impl ReadBatch {
             delivery,
             next: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
-            state: Mutex::new(State { slots, settled: 0, rest, waiting: 0, ready: VecDeque::new() }),
+            state: Mutex::new(State {
+                slots,
+                settled: 0,
+                rest,
+                waiting: 0,
+                ready: VecDeque::new(),
+                ready_bytes: 0,
+            }),
             moved: Condvar::new(),
             progress: OnceLock::new(),
             reserved: OnceLock::new(),
@@ -142,6 +151,7 @@ impl ReadBatch {
             outcomes.extend(state.ready.pop_front());
         }
         state.waiting -= taken;
+        state.ready_bytes -= taken;
         let done = state.settled == state.slots.len() && state.ready.is_empty();
         drop(state);
         self.moved.notify_all();
@@ -152,6 +162,11 @@ impl ReadBatch {
     pub fn is_read(&self) -> bool {
         let state = self.lock();
         state.settled == state.slots.len()
+    }
+
+    /// Whether work on it never waits until outcomes are taken: all that its limits allow may wait.
+    pub fn never_waits(&self) -> bool {
+        self.plan.batch.bytes <= WAITING_BYTES
     }
 
     /// The time is up: what is not read now fails.
@@ -236,8 +251,12 @@ impl ReadBatch {
     pub(super) fn begin(&self, index: usize) -> bool {
         let mut state = self.lock();
         let most = self.most_waiting();
-        // Whoever works on the first unsettled file is never made to wait here.
-        while state.waiting > most && index > state.settled && matches!(state.slots[index], Slot::Untouched) {
+        // Whoever works on the first unsettled file waits for no other; only for a caller who takes outcomes as they come.
+        let full = |state: &State| {
+            let ahead = state.waiting > most && index > state.settled;
+            ahead || (self.delivery == Delivery::Multipart && state.ready_bytes > most)
+        };
+        while full(&state) && matches!(state.slots[index], Slot::Untouched) {
             if self.plan.cancel.is_cancelled() {
                 return false;
             }
@@ -289,6 +308,7 @@ impl ReadBatch {
             let kept: u64 = outcomes.iter().map(Outcome::held).sum();
             // What the batch's budget cut off waits no more.
             state.waiting -= held.saturating_sub(kept);
+            state.ready_bytes += kept;
             state.ready.extend(outcomes);
             state.settled += 1;
         }
