@@ -3,7 +3,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -83,12 +83,59 @@ pub(crate) fn append_context(list: &mut Vec<u8>, mut context: FileContext) {
     }
 }
 
-/// `answer`, which keeps `held` until its body was sent or given up.
-pub(crate) fn holding<T: Send + Unpin + 'static>(answer: Response, held: T) -> Response {
-    answer.map(|body| Body::new(Holding { body, _held: held }))
+/// `answer`, which keeps `held` until its bytes were sent or given up.
+pub(crate) fn holding<T: Send + Sync + Unpin + 'static>(answer: Response, held: T) -> Response {
+    answer.map(|body| Body::new(HoldingBytes { body, held: Some(held) }))
 }
 
-/// A body that keeps something until it was sent or given up.
+/// So many bytes are sent at once, and hold nothing up.
+const SENT_AT_ONCE: usize = 64 << 10;
+
+/// A body whose last bytes keep something: hyper takes them long before a slow caller does.
+struct HoldingBytes<T> {
+    body: Body,
+    held: Option<T>,
+}
+
+struct Kept<T> {
+    bytes: Bytes,
+    _held: T,
+}
+
+impl<T> AsRef<[u8]> for Kept<T> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<T: Send + Sync + Unpin + 'static> http_body::Body for HoldingBytes<T> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        let last = this.body.is_end_stream();
+        let keep = |bytes: Bytes| match this.held.take_if(|_| last && bytes.len() > SENT_AT_ONCE) {
+            Some(held) => Bytes::from_owner(Kept { bytes, _held: held }),
+            None => bytes,
+        };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(keep))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body that keeps something until it was handed over, or given up.
 #[derive(Debug)]
 pub(crate) struct Holding<B, T> {
     pub(crate) body: B,
@@ -124,6 +171,29 @@ fn compress(body: &[u8], coding: Coding) -> io::Result<Vec<u8>> {
             let mut encoder = flate2::write::GzEncoder::new(room, flate2::Compression::fast());
             io::Write::write_all(&mut encoder, body)?;
             encoder.finish()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body::Body as _;
+    use http_body_util::BodyExt;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn large_bytes_keep_what_they_hold_until_they_are_gone() {
+        for (size, keeps) in [(10, false), (SENT_AT_ONCE + 1, true)] {
+            let held = Arc::new(());
+            let answer = holding(of_json(vec![b' '; size], None, Facts::default()), Arc::clone(&held));
+            let mut body = answer.into_body();
+            let frame = body.frame().await.unwrap().unwrap();
+            assert!(body.is_end_stream() && body.frame().await.is_none());
+            drop(body);
+            assert_eq!(Arc::strong_count(&held) == 2, keeps, "{size}");
+            drop(frame);
+            assert_eq!(Arc::strong_count(&held), 1);
         }
     }
 }

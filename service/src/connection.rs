@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::again::Again;
 use crate::answer::Holding;
@@ -104,7 +104,13 @@ impl Progress {
     fn wrote(&self, something: bool) {
         match (something, self.stalled.load(Ordering::Relaxed)) {
             (true, 0) => {}
-            (true, _) => self.stalled.store(0, Ordering::Relaxed),
+            (true, _) => {
+                self.stalled.store(0, Ordering::Relaxed);
+                // The last of an answer is handed to hyper long before it is written.
+                if self.idle.load(Ordering::Relaxed) != 0 {
+                    self.idle.store(self.at(Instant::now()), Ordering::Relaxed);
+                }
+            }
             (false, 0) => self.stalled.store(self.at(Instant::now()), Ordering::Relaxed),
             (false, _) => {}
         }
@@ -186,5 +192,115 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use filectx_openapi::routes;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+    use tokio::task::JoinHandle;
+
+    struct Caller {
+        stream: DuplexStream,
+        served: JoinHandle<()>,
+        stop: watch::Sender<bool>,
+    }
+
+    /// A caller whose side of the connection holds `room` bytes that it did not take yet.
+    fn connect(room: usize) -> Caller {
+        let (stream, end) = tokio::io::duplex(room);
+        let (stop, stopped) = watch::channel(false);
+        let served = tokio::spawn(answer(crate::tests::door(), end, stopped));
+        Caller { stream, served, stop }
+    }
+
+    impl Caller {
+        async fn ask(&mut self, path: &str) {
+            let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            self.stream.write_all(head.as_bytes()).await.unwrap();
+        }
+
+        /// The health check's answer.
+        async fn is_well(&mut self) -> bool {
+            self.ask(routes::HEALTHZ).await;
+            let mut text = Vec::new();
+            while !text.ends_with(br#"{"status":"ok"}"#) {
+                match self.stream.read_u8().await {
+                    Ok(byte) => text.push(byte),
+                    Err(_) => return false,
+                }
+            }
+            true
+        }
+
+        /// After so many seconds the service ended the connection.
+        async fn ended_after(self) -> u64 {
+            let start = Instant::now();
+            self.served.await.unwrap();
+            start.elapsed().as_secs()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_to_arrive_in_time() {
+        let mut caller = connect(1 << 20);
+        caller.stream.write_all(b"GET /healthz HTTP/1.1\r\nhost:").await.unwrap();
+        let seconds = caller.ended_after().await;
+        assert!((10..=15).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_may_wait_long_for_its_next_request() {
+        let mut caller = connect(1 << 20);
+        for _ in 0..3 {
+            assert!(caller.is_well().await);
+            tokio::time::advance(Duration::from_secs(500)).await;
+        }
+        assert!(caller.is_well().await);
+        let seconds = caller.ended_after().await;
+        assert!((600..=605).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_has_to_be_taken() {
+        let mut caller = connect(1000);
+        caller.ask("/docs/swagger-ui-bundle.js").await;
+        // A slow caller is not one that stands still.
+        for _ in 0..20 {
+            let mut some = [0; 1000];
+            assert!(caller.stream.read(&mut some).await.unwrap() > 0);
+            tokio::time::advance(Duration::from_secs(50)).await;
+        }
+        let seconds = caller.ended_after().await;
+        assert!((10..=65).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_ends_what_waits_and_lets_finish_what_runs() {
+        let mut idle = connect(1 << 20);
+        assert!(idle.is_well().await);
+        idle.stop.send_replace(true);
+        assert_eq!(idle.ended_after().await, 0);
+
+        let mut busy = connect(1000);
+        busy.ask("/docs/swagger-ui-bundle.js").await;
+        let mut text = vec![0; 1000];
+        busy.stream.read_exact(&mut text).await.unwrap();
+        busy.stop.send_replace(true);
+        busy.stream.read_to_end(&mut text).await.unwrap();
+        let head = String::from_utf8_lossy(&text[..500]).to_lowercase();
+        let length =
+            head.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next()).unwrap();
+        assert!(text.len() > length.parse().unwrap(), "the whole answer came");
+        assert_eq!(busy.ended_after().await, 0);
+    }
+
+    #[tokio::test]
+    async fn requests_may_follow_each_other_at_once() {
+        let mut caller = connect(1 << 20);
+        caller.ask(routes::HEALTHZ).await;
+        assert!(caller.is_well().await);
     }
 }

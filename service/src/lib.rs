@@ -35,5 +35,5 @@ mod upload;
 
 pub use document::document;
 pub use door::Door;
-pub use log::init as init_log;
+pub use log::{Sink, init as init_log};
 pub use service::Service;

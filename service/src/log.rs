@@ -1,6 +1,8 @@
 //! What is told about requests: their ids, one line each, and how many are under way. Never contents, never a token,
 //! never a path that was only looked at.
 
+mod sink;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,15 +13,18 @@ use http::{HeaderValue, Method, StatusCode};
 
 use crate::answer::Facts;
 use crate::config::LogFormat;
+pub use sink::Sink;
 
-/// Sends log lines to stderr. Once in a process.
-pub fn init(format: LogFormat) {
-    let lines = tracing_subscriber::fmt().with_writer(io::stderr).with_target(false);
+/// Sends log lines to stderr, until the sink that it returns is dropped. Once in a process.
+pub fn init(format: LogFormat) -> Sink {
+    let sink = Sink::new(io::stderr());
+    let lines = tracing_subscriber::fmt().with_writer(sink.clone()).with_target(false);
     // A log that is set already (a test's, an embedder's) stays.
     let _ = match format {
         LogFormat::Text => tracing::subscriber::set_global_default(lines.with_ansi(false).finish()),
         LogFormat::Json => tracing::subscriber::set_global_default(lines.json().flatten_event(true).finish()),
     };
+    sink
 }
 
 /// Makes the ids of requests that come without one: the run's id and a number.
@@ -129,7 +134,7 @@ impl Drop for Record {
             revision = facts.revision.as_deref(),
             previous_revision = facts.previous_revision.as_deref(),
             bytes = self.bytes,
-            micros = self.started.elapsed().as_micros() as u64,
+            ms = self.started.elapsed().as_micros() as f64 / 1000.0,
             hung_up = (!self.complete).then_some(true),
             "request"
         );

@@ -71,7 +71,7 @@ fn load(arguments: Arguments) -> Result<Config, Failed> {
 }
 
 fn run(config: Config) -> Result<(), Failed> {
-    init_log(config.log_format);
+    let _flushed_at_the_end = init_log(config.log_format);
     allow_descriptors();
     // As many threads may be blocked by short work as there are cores; two more keep everything else going.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -7,7 +7,7 @@ use axum::Router;
 use filectx_openapi::{Feature, routes as paths};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::document;
 use crate::routes::{delete, edit, find_paths, find_text, health, info, list, read, unknown, write};
@@ -43,7 +43,9 @@ pub(crate) fn documented() -> OpenApiRouter<Arc<Service>> {
 /// Every route.
 pub(crate) fn router(service: Arc<Service>) -> Router {
     let (router, document) = documented().split_for_parts();
-    let docs = SwaggerUi::new(paths::DOCS).url(paths::OPENAPI_JSON, document::finished(document));
+    let docs = SwaggerUi::new(paths::DOCS)
+        .url(paths::OPENAPI_JSON, document::finished(document))
+        .config(Config::default().try_it_out_enabled(true));
     router
         .merge(docs)
         .fallback(unknown::route)

@@ -49,16 +49,14 @@ impl Load {
     }
 
     fn overloaded(&self) -> Failure {
-        let mut failure = Failure::new(
+        Failure::new(
             Code::Overloaded,
             format!(
                 "as many requests as the service takes at once are running, and {} (max_queued_requests) wait; \
                  nothing was done, try again",
                 self.max_waiting
             ),
-        );
-        failure.0.data.limit = Some(self.max_waiting);
-        failure
+        )
     }
 }
 
@@ -100,7 +98,7 @@ mod tests {
         let mut second = Box::pin(load.permit());
         assert!(second.as_mut().now_or_never().is_none());
         let refused = load.permit().await.unwrap_err();
-        assert_eq!((refused.0.code, refused.0.data.limit), (Code::Overloaded, Some(1)));
+        assert_eq!(refused.0.code, Code::Overloaded);
         drop(first);
         assert!(second.await.is_ok());
         assert!(load.permit().await.is_ok());

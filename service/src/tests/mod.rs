@@ -28,7 +28,7 @@ fn service(limits: Limits) -> Service {
     Service::new(files, Token::from_text(TOKEN).unwrap(), &Host::here().unwrap())
 }
 
-fn door() -> Door {
+pub(crate) fn door() -> Door {
     Door::new(Arc::new(service(Limits::default())))
 }
 
