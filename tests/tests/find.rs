@@ -1,5 +1,6 @@
 //! `find-text` beside ripgrep: on random trees, for the options that both have, the rows are the same. ripgrep has rules
 //! of its own for repositories, user-wide ignore files and names let in by `!`: the trees hold none of these.
+#![allow(clippy::panic, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
