@@ -25,6 +25,7 @@ mod router;
 mod routes;
 pub mod serve;
 mod service;
+mod spare;
 mod strict;
 #[cfg(target_os = "linux")]
 pub mod systemd;

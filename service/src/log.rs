@@ -21,7 +21,7 @@ pub fn init(format: LogFormat) -> Sink {
     let lines = tracing_subscriber::fmt().with_writer(sink.clone()).with_target(false);
     // A log that is set already (a test's, an embedder's) stays.
     let _ = match format {
-        LogFormat::Text => tracing::subscriber::set_global_default(lines.with_ansi(false).finish()),
+        LogFormat::Text => tracing::subscriber::set_global_default(lines.finish()),
         LogFormat::Json => tracing::subscriber::set_global_default(lines.json().flatten_event(true).finish()),
     };
     sink

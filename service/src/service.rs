@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::log::{Activity, RequestIds};
 use crate::outcomes::Outcomes;
 use crate::router::FEATURES;
+use crate::spare::Spare;
 
 /// One service. Everything it needs comes in through [`Service::new`]; it keeps nothing between requests
 /// but the outcomes of keyed ones.
@@ -26,6 +27,7 @@ pub struct Service {
     ids: RequestIds,
     activity: Arc<Activity>,
     outcomes: Outcomes,
+    spare: Spare,
 }
 
 impl Service {
@@ -42,6 +44,7 @@ impl Service {
             activity: Arc::default(),
             hops: Hops::new(0),
             outcomes: Outcomes::default(),
+            spare: Spare::default(),
         }
     }
 
@@ -81,6 +84,11 @@ impl Service {
     /// What became of requests with a key.
     pub(crate) fn outcomes(&self) -> &Outcomes {
         &self.outcomes
+    }
+
+    /// Buffers for large answers.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.spare
     }
 
     pub(crate) fn ids(&self) -> &RequestIds {

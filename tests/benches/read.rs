@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use filectx_client::{Client, Target, Token};
 use filectx_openapi::{FileRequest, ReadFileContextRequest, routes};
-use filectx_tests::bench::{Connection, cpu_of, cpu_while, median, peak_kib, report};
+use filectx_tests::bench::{Connection, apart, cpu_of, cpu_while, median, peak_kib, report};
 use filectx_tests::programs::Service;
 
 fn main() {
@@ -213,6 +213,7 @@ fn many_files() {
     let service = Service::start(&[]);
     let mut connection = Connection::new(service.url().trim_start_matches("http://"));
     let request = post_batch(&service.token, &paths);
+    let _apart = apart(&[service.pid()]);
     connection.ask(&request);
     let one_batch = cpu_while(&[service.pid()], || {
         for _ in 0..ROUNDS {
@@ -266,6 +267,7 @@ fn single_requests() {
             connection.ask(request);
         }
     };
+    let placed = apart(&[service.pid()]);
     ask(&mut connection, &request);
     let ours = cpu_while(&[service.pid()], || ask(&mut connection, &request)) / REQUESTS;
     let Some(nginx) = Nginx::start(dir.path()) else {
@@ -273,6 +275,8 @@ fn single_requests() {
     };
     let request = b"GET /file_0000.rs HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
     let mut connection = Connection::new(&nginx.address);
+    drop(placed);
+    let _apart = apart(&nginx.pids());
     ask(&mut connection, request);
     let theirs = cpu_while(&nginx.pids(), || ask(&mut connection, request)) / REQUESTS;
     report("server CPU of one file of 4 KiB", ours, "nginx", theirs, "at most 1.5");

@@ -1,8 +1,9 @@
 //! Measuring: medians of wall time and sums of CPU time, always as a ratio against something measured in the same run.
 //! Criterion times code in its own process; these figures are of other processes, so they are taken here.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The median wall time of `runs` runs of `work`, after one run that warms up.
@@ -21,10 +22,20 @@ pub fn median(runs: usize, mut work: impl FnMut()) -> Duration {
 
 /// User and system CPU time that the process `pid` has taken, in steps of the kernel's tick (10 ms).
 pub fn cpu_of(pid: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process lives");
+    cpu_fields(&pid.to_string(), 11)
+}
+
+/// The sum of two neighbouring fields of a process's `stat`, counted behind its name.
+fn cpu_fields(process: &str, first: usize) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("the process lives");
     let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
     let ticks = |i: usize| fields[i].parse::<u64>().expect("a number");
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    Duration::from_millis((ticks(first) + ticks(first + 1)) * 10)
+}
+
+/// User and system CPU time that this process's children have taken that ended, in steps of the kernel's tick (10 ms).
+pub fn cpu_of_children() -> Duration {
+    cpu_fields("self", 13)
 }
 
 /// The CPU time that the processes `pids` take while `work` runs.
@@ -48,11 +59,69 @@ pub fn report(what: &str, ours: Duration, against: &str, theirs: Duration, aim: 
     eprintln!("{what}: {ours:.1?}; {against}: {theirs:.1?}; ratio {ratio:.2} (aim: {aim})");
 }
 
-/// A kept-alive HTTP connection that spends as little as it can: the same load for every server.
+/// Keeps the processes `pids` on the machine's first processor and this one on its last, so that who wakes whom costs
+/// every server the same, however the scheduler feels. Until the result is dropped.
+pub fn apart(pids: &[u32]) -> Apart {
+    let last = std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
+    place(&last.to_string(), std::process::id());
+    pids.iter().for_each(|&pid| place("0", pid));
+    Apart { last }
+}
+
+/// This process stays on one processor as long as this lives.
+#[derive(Debug)]
+pub struct Apart {
+    last: usize,
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        place(&format!("0-{}", self.last), std::process::id());
+    }
+}
+
+fn place(processors: &str, pid: u32) {
+    let mut taskset = Command::new("taskset");
+    taskset.args(["-a", "-c", "-p", processors, &pid.to_string()]).stdout(Stdio::null());
+    assert!(taskset.status().is_ok_and(|status| status.success()), "taskset -c -p {processors} {pid}");
+}
+
+/// A kept-alive HTTP connection that spends as little as it can: the same load for every server. It never sleeps while it
+/// waits, so that no server pays for waking it.
 #[derive(Debug)]
 pub struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Wakeful>,
     body: Vec<u8>,
+}
+
+/// A stream whose reader and writer ask again and again instead of sleeping.
+#[derive(Debug)]
+struct Wakeful(TcpStream);
+
+/// Asks until it is not told to come back later.
+fn awake<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match ask() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+            other => return other,
+        }
+    }
+}
+
+impl Read for Wakeful {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        awake(|| self.0.read(buffer))
+    }
+}
+
+impl Write for Wakeful {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        awake(|| self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 impl Connection {
@@ -60,7 +129,8 @@ impl Connection {
     pub fn new(address: &str) -> Self {
         let stream = TcpStream::connect(address).expect("a server listens");
         stream.set_nodelay(true).expect("TCP_NODELAY");
-        Self { stream: BufReader::with_capacity(64 << 10, stream), body: Vec::new() }
+        stream.set_nonblocking(true).expect("reads that do not sleep");
+        Self { stream: BufReader::with_capacity(64 << 10, Wakeful(stream)), body: Vec::new() }
     }
 
     /// Sends `request` as it is; the answer's body.

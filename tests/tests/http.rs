@@ -179,40 +179,40 @@ same_at_every_boundary! {
     delete_is_the_same_at_every_boundary: "delete", DeleteFileRequest, routes::DELETE_FILE, delete;
 }
 
-#[tokio::test]
-async fn a_client_that_hangs_up_ends_its_work() {
+#[test]
+fn a_client_that_hangs_up_ends_its_work() {
     let dir = tempfile::tempdir().expect("a directory");
     let sparse = std::fs::File::create(dir.path().join("huge")).expect("a file");
     (&sparse).write_all(&b"line\n".repeat(2000)).expect("a beginning");
     sparse.set_len(1 << 40).expect("a length");
-    let service = programs::Service::start(&[]);
-    let body = format!(r#"{{"cwd":{:?},"files":[{{"path":"huge"}}]}}"#, dir.path());
-    let mut connection =
-        TcpStream::connect(service.url().trim_start_matches("http://")).expect("a connection");
-    write!(
-        connection,
-        "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        routes::READ_FILE_CONTEXT,
-        service.token,
-        body.len()
-    )
-    .expect("a request");
-    // The scan of a terabyte is under way when the process takes CPU time.
-    let busy = |pid| filectx_tests::bench::cpu_of(pid).as_millis();
-    let start = busy(service.pid());
-    wait_until("the scan begins", || busy(service.pid()) >= start + 50);
-    drop(connection);
-    wait_until("the scan ends", || {
-        let before = busy(service.pid());
-        idle_for_a_while();
-        busy(service.pid()) == before
-    });
-    assert!(
-        service.log().contains(routes::READ_FILE_CONTEXT) || service.log().contains("read"),
-        "{}",
-        service.log()
-    );
+    for (route, rest) in [
+        (routes::READ_FILE_CONTEXT, r#""files":[{"path":"huge"}]"#),
+        (routes::FIND_TEXT, r#""pattern":"nothing like that""#),
+    ] {
+        let service = programs::Service::start(&[]);
+        let body = format!(r#"{{"cwd":{:?},{rest}}}"#, dir.path());
+        let mut connection =
+            TcpStream::connect(service.url().trim_start_matches("http://")).expect("a connection");
+        write!(
+            connection,
+            "POST {route} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            service.token,
+            body.len()
+        )
+        .expect("a request");
+        // The scan of a terabyte is under way when the process takes CPU time.
+        let busy = |pid| filectx_tests::bench::cpu_of(pid).as_millis();
+        let start = busy(service.pid());
+        wait_until("the scan begins", || busy(service.pid()) >= start + 50);
+        drop(connection);
+        wait_until("the scan ends", || {
+            let before = busy(service.pid());
+            idle_for_a_while();
+            busy(service.pid()) == before
+        });
+        wait_until("the log tells it", || service.log().contains("hung_up=true"));
+    }
 }
 
 /// Passes time by work of its own: a wait on a pipe that nobody writes to.

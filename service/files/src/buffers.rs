@@ -1,8 +1,10 @@
 //! A bound on the bytes of files that all requests together hold in memory: a batch reserves the most that it may
 //! hold before it reads, and waits while others hold too much.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{Cancel, Error};
 
@@ -32,7 +34,7 @@ impl Buffers {
 
     /// Takes `bytes`, if they may be held now.
     pub fn try_reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         let fits = bytes <= self.most.saturating_sub(*held);
         *held += if fits { bytes } else { 0 };
         fits.then(|| Reservation { buffers: Arc::clone(self), bytes })
@@ -41,17 +43,13 @@ impl Buffers {
     /// Waits until `bytes` may be held. What is more than all there is waits for all there is.
     pub fn reserve(self: &Arc<Self>, bytes: u64, cancel: &Cancel) -> Result<Reservation, Error> {
         let bytes = bytes.min(self.most);
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         while *held + bytes > self.most {
             cancel.check()?;
-            held = self.freed.wait_timeout(held, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+            self.freed.wait_for(&mut held, PATIENCE);
         }
         *held += bytes;
         Ok(Reservation { buffers: Arc::clone(self), bytes })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,14 +58,14 @@ impl Reservation {
     pub fn shrink(&mut self, bytes: u64) {
         let spare = self.bytes.saturating_sub(bytes);
         self.bytes -= spare;
-        *self.buffers.lock() -= spare;
+        *self.buffers.held.lock() -= spare;
         self.buffers.freed.notify_all();
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        *self.buffers.lock() -= self.bytes;
+        *self.buffers.held.lock() -= self.bytes;
         self.buffers.freed.notify_all();
     }
 }

@@ -1,7 +1,6 @@
 //! `POST /v1/read-file-context`: a batch of files. One hop to a blocking thread reads the batch and writes the answer's
 //! text; more threads help only while a file takes long.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::answer::{self, Facts};
-use crate::escape;
 use crate::failure::{Failure, Refused};
 use crate::guard::load::Permit;
 use crate::hop;
 use crate::json::{Json, Operation};
 use crate::negotiate::{Coding, Form};
 use crate::routes::read_multipart;
+use crate::spare::SpareBytes;
 use crate::turn::Turn;
 
 /// How often a batch that takes long is asked whether one more thread should work on it.
@@ -59,7 +58,8 @@ pub(crate) async fn read_file_context(
     let _ends_with_the_caller = CancelOnDrop(batch.cancel().clone());
     let deadline = Instant::from_std(batch.cancel().deadline());
     let (send, mut answer) = oneshot::channel();
-    let reading = Reading::new(Arc::clone(&batch), coding, send);
+    let document = Document::new(service.spare().take());
+    let reading = Reading::new(Arc::clone(&batch), coding, document, send);
     let long = service.hops().takes_long();
     if short && service.hops().short(work(&reading)) {
         // No timer as long as work is short, which is nearly always.
@@ -78,7 +78,7 @@ pub(crate) async fn read_file_context(
             () = tokio::time::sleep_until(tick.min(deadline)) => {
                 if Instant::now() >= deadline {
                     batch.expire();
-                    reading.finish();
+                    reading.advance();
                 } else if batch.wants_help() {
                     hop::long(work(&reading));
                 }
@@ -99,67 +99,84 @@ fn sent(
 
 fn work(reading: &Arc<Reading>) -> impl FnOnce() + Send + 'static {
     let reading = Arc::clone(reading);
-    move || {
-        reading.batch.work();
-        reading.finish();
-    }
+    move || reading.batch.work_and(|| reading.advance())
 }
 
-/// A batch, and whom its answer goes to.
+/// A batch, and the answer that grows with it: each outcome is written while its text is still at hand.
 struct Reading {
     batch: Arc<ReadBatch>,
     coding: Option<Coding>,
-    /// Whether every outcome is there.
-    done: Arc<AtomicBool>,
-    send: Mutex<Option<oneshot::Sender<Response>>>,
+    /// What is written so far, and whom it goes to; `None` once it is sent.
+    document: Mutex<Option<(Document, oneshot::Sender<Response>)>>,
 }
 
 impl Reading {
-    fn new(batch: Arc<ReadBatch>, coding: Option<Coding>, send: oneshot::Sender<Response>) -> Arc<Self> {
-        let done = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&done);
-        batch.on_progress(Box::new(move || set.store(true, Ordering::Release)));
-        Arc::new(Self { batch, coding, done, send: Mutex::new(Some(send)) })
+    fn new(
+        batch: Arc<ReadBatch>,
+        coding: Option<Coding>,
+        document: Document,
+        send: oneshot::Sender<Response>,
+    ) -> Arc<Self> {
+        Arc::new(Self { batch, coding, document: Mutex::new(Some((document, send))) })
     }
 
-    /// Answers, once every outcome is there; the first thread that finds it so does.
-    fn finish(&self) {
-        if !self.done.load(Ordering::Acquire) {
-            return;
+    /// Writes what is ready, and answers once every outcome is there.
+    fn advance(&self) {
+        let mut document = self.document.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((written, _)) = &mut *document else { return };
+        let taken = self.batch.take();
+        taken.outcomes.into_iter().for_each(|outcome| written.push(outcome));
+        if taken.done
+            && let Some((written, send)) = document.take()
+        {
+            // A caller that hung up meanwhile does not listen.
+            let _ = send.send(written.finish(self.coding));
         }
-        let Some(send) = self.send.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        // A caller that hung up meanwhile does not listen.
-        let _ = send.send(document(self.batch.take().outcomes, self.coding));
     }
 }
 
-/// The answer, written as [`ReadFileContextResponse`] is.
-fn document(outcomes: Vec<Outcome>, coding: Option<Coding>) -> Response {
-    // What is compressed already gains nothing.
-    let coding = coding.filter(|_| !is_binary(outcomes.first()));
-    let mut contexts = Vec::with_capacity(outcomes.iter().map(room).sum());
-    contexts.extend_from_slice(br#"{"file_contexts":["#);
-    let mut failed = Vec::new();
-    let (mut read, mut not_read) = (0, 0);
-    for outcome in outcomes {
+/// The text of an answer under way, as serde writes a [`ReadFileContextResponse`].
+struct Document {
+    contexts: SpareBytes,
+    failed: Vec<u8>,
+    read: u64,
+    not_read: u64,
+    /// Whether compression gains anything, as far as the first outcome tells.
+    compressible: bool,
+}
+
+impl Document {
+    fn new(mut contexts: SpareBytes) -> Self {
+        contexts.extend_from_slice(br#"{"file_contexts":["#);
+        Self { contexts, failed: Vec::new(), read: 0, not_read: 0, compressible: true }
+    }
+
+    fn push(&mut self, outcome: Outcome) {
+        if self.read + self.not_read == 0 {
+            // What is compressed already gains nothing.
+            self.compressible = !is_binary(Some(&outcome));
+        }
         match outcome {
             Outcome::Context(context) | Outcome::Stored(context, _) => {
-                separate(&mut contexts, read);
-                read += 1;
-                answer::append_context(&mut contexts, *context);
+                separate(&mut self.contexts, self.read);
+                self.read += 1;
+                answer::append_context(&mut self.contexts, *context);
             }
             Outcome::Failed(file) => {
-                separate(&mut failed, not_read);
-                not_read += 1;
-                answer::append(&mut failed, &file);
+                separate(&mut self.failed, self.not_read);
+                self.not_read += 1;
+                answer::append(&mut self.failed, &file);
             }
         }
     }
-    contexts.extend_from_slice(br#"],"failed_files":["#);
-    contexts.extend_from_slice(&failed);
-    contexts.extend_from_slice(b"]}");
-    let facts = Facts { items: Some(read), failed: Some(not_read), ..Facts::default() };
-    answer::of_json(contexts, coding, facts)
+
+    fn finish(mut self, coding: Option<Coding>) -> Response {
+        self.contexts.extend_from_slice(br#"],"failed_files":["#);
+        self.contexts.extend_from_slice(&self.failed);
+        self.contexts.extend_from_slice(b"]}");
+        let facts = Facts { items: Some(self.read), failed: Some(self.not_read), ..Facts::default() };
+        answer::of_json(self.contexts, coding.filter(|_| self.compressible), facts)
+    }
 }
 
 /// Whether an outcome is one that gains nothing from compression.
@@ -174,18 +191,5 @@ pub(super) fn is_binary(outcome: Option<&Outcome>) -> bool {
 fn separate(list: &mut Vec<u8>, before: u64) {
     if before > 0 {
         list.push(b',');
-    }
-}
-
-/// Roughly what an outcome takes in the answer.
-fn room(outcome: &Outcome) -> usize {
-    const FIELDS: usize = 512;
-    match outcome {
-        Outcome::Context(context) | Outcome::Stored(context, _) => {
-            let text = context.text_content.as_ref().map_or(0, |text| escape::room(text.len()));
-            let binary = context.binary_content.as_ref().map_or(0, |bytes| bytes.0.len().div_ceil(3) * 4);
-            FIELDS + text + binary
-        }
-        Outcome::Failed(_) => FIELDS,
     }
 }

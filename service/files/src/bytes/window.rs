@@ -100,7 +100,10 @@ pub struct Scanner<'a> {
     /// The range in work holds more bytes than the budget can take: they are only counted.
     overflowed: bool,
     held: Vec<u8>,
-    last_bytes: Vec<u8>,
+    /// The last eight bytes, units aligned: eight is a multiple of each.
+    last_bytes: [u8; 8],
+    /// How many of these there are.
+    remembered: usize,
     stopped: bool,
 }
 
@@ -124,7 +127,8 @@ impl<'a> Scanner<'a> {
             began: None,
             overflowed: false,
             held: Vec::new(),
-            last_bytes: Vec::new(),
+            last_bytes: [0; 8],
+            remembered: 0,
             stopped: wanted.is_empty() && !to_end,
         }
     }
@@ -178,7 +182,7 @@ impl<'a> Scanner<'a> {
             });
         }
         let end = reached.then(|| {
-            let ended = self.breaks.ends_with_break(&self.last_bytes);
+            let ended = self.breaks.ends_with_break(&self.last_bytes[8 - self.remembered..]);
             (self.line - 1 + u64::from(self.at > self.line_began), ended)
         });
         Scan { windows: self.windows, end, line_ends: self.line_ends }
@@ -238,10 +242,9 @@ impl<'a> Scanner<'a> {
 
     fn remember(&mut self, bytes: &[u8]) {
         let tail = &bytes[bytes.len().saturating_sub(8)..];
-        self.last_bytes.extend_from_slice(tail);
-        let extra = self.last_bytes.len().saturating_sub(8);
-        // Units stay aligned: eight is a multiple of each.
-        self.last_bytes.drain(..extra);
+        self.last_bytes.copy_within(tail.len().., 0);
+        self.last_bytes[8 - tail.len()..].copy_from_slice(tail);
+        self.remembered = (self.remembered + tail.len()).min(8);
     }
 
     /// Makes a window of what was collected.

@@ -1,6 +1,7 @@
 //! The fences: which paths a request may name at all. Every path of a request becomes a [`Located`] here, and only a
 //! `Located` can be opened; where roots are set, the kernel holds it inside them in the step that opens (`open.rs`).
 
+use std::borrow::Cow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -188,7 +189,7 @@ impl Fences {
             }
         };
         check_bytes(&joined).map_err(|error| unlocated(&joined, error))?;
-        let joined = to_path(&joined);
+        let joined = PathBuf::from(std::ffi::OsString::from_vec(joined));
         // With roots set, only the step that opens knows what is outside; deny comes after roots there (`open.rs`).
         if self.roots.is_empty() && self.denies(&joined) {
             return Err(Unlocated { shown: joined, error: Error::DeniedByPolicy });
@@ -269,10 +270,14 @@ fn compile_deny(patterns: &[String]) -> Result<Gitignore, FenceError> {
 }
 
 /// The bytes of a path that was sent in one of its two forms.
-pub(crate) fn path_bytes(path: Option<&str>, base64: Option<&str>, pointer: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn path_bytes<'a>(
+    path: Option<&'a str>,
+    base64: Option<&str>,
+    pointer: &str,
+) -> Result<Cow<'a, [u8]>, Error> {
     match (path, base64) {
-        (Some(path), None) => Ok(path.as_bytes().to_vec()),
-        (None, Some(text)) => Base64::decode(text).ok_or_else(|| {
+        (Some(path), None) => Ok(path.as_bytes().into()),
+        (None, Some(text)) => Base64::decode(text).map(Cow::Owned).ok_or_else(|| {
             Error::invalid_request(format!("{pointer}/path_base64"), "not base64 (standard alphabet, padded)")
         }),
         (Some(_), Some(_)) => Err(Error::invalid_request(

@@ -81,6 +81,12 @@ impl Source {
         Ok(bytes)
     }
 
+    /// The first byte from `offset` on that is not in a hole, or the end. A hole is a stretch of zeros that the disk does
+    /// not keep.
+    pub fn data_from(&self, offset: u64) -> u64 {
+        if self.memory.is_some() { offset } else { data_from(&self.fd, offset, self.size) }
+    }
+
     /// Whether size or time moved since the open.
     pub fn changed(&self) -> bool {
         // Times of generated files move with every look.
@@ -134,6 +140,21 @@ fn read_full(fd: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Erro
         }
     }
     Ok(done)
+}
+
+#[cfg(target_os = "linux")]
+fn data_from(fd: &OwnedFd, offset: u64, size: u64) -> u64 {
+    match rustix::fs::seek(fd, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(data) => data.min(size),
+        Err(Errno::NXIO) => size,
+        // A system without holes.
+        Err(_) => offset,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn data_from(_: &OwnedFd, offset: u64, _: u64) -> u64 {
+    offset
 }
 
 /// Whether the file lies on a system whose files are made when they are read.

@@ -152,6 +152,10 @@ impl<'a> Content<'a> {
     /// Reads up to `block` more bytes.
     fn fill(&mut self, bytes: &mut Vec<u8>, block: usize) -> Result<(), Error> {
         let from = bytes.len();
+        if self.line > LONGEST_LINE {
+            // What is left of this line is dropped, and no line ends in a hole. By whole units of every encoding.
+            self.offset += (self.source.data_from(self.offset) - self.offset) & !3;
+        }
         let left = self.source.size() - self.offset;
         let wanted = usize::try_from(left).map_or(block, |left| left.min(block));
         bytes.resize(from + wanted, 0);
@@ -249,6 +253,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         std::fs::write(&path, bytes).unwrap();
+        seen_at(&path)
+    }
+
+    fn seen_at(path: &std::path::Path) -> Option<Vec<u8>> {
         let fences = Fences::new(&FenceConfig::default()).unwrap();
         let at = fences.locate(path.to_str(), None, None, "").unwrap();
         let (buffers, full) = (Buffers::new(1 << 30), AtomicBool::new(false));
@@ -311,6 +319,22 @@ mod tests {
         let plain = seen(&text).unwrap();
         assert_eq!(plain.len(), 2 + LONGEST_LINE + 1 + 3);
         assert!(plain.ends_with(b"xx\nb\n"));
+    }
+
+    #[test]
+    fn a_hole_is_passed_over() {
+        use std::os::unix::fs::FileExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        // Its beginning is text, or it would not be searched at all.
+        let beginning = "a\n".repeat(8 << 10);
+        std::fs::write(&path, &beginning).unwrap();
+        // Read byte by byte, this would take minutes.
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_at(b"\nb\n", 1 << 40).unwrap();
+        let plain = seen_at(&path).unwrap();
+        assert_eq!(plain.len(), beginning.len() + LONGEST_LINE + 1 + 3);
+        assert!(plain.ends_with(b"\nb\n"));
     }
 
     proptest! {

@@ -3,11 +3,11 @@
 //! in their place; the search stops when the answer is full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use filectx_openapi::{FindTextRequest, FindTextResponse, FindTruncation, ItemError};
 use grep_searcher::SearcherBuilder;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::content::{GoingOn, LONGEST_LINE};
 use super::cursor::Cursor;
@@ -157,9 +157,9 @@ impl<'a> Search<'a> {
     }
 
     fn answer(self) -> Result<FindTextResponse, ItemError> {
-        let mut merge = self.merge.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut merge = self.merge.into_inner();
         merge.finish(self.roots);
-        let source = self.source.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let source = self.source.into_inner();
         if let Some(Error::Cancelled) = merge.interrupted {
             return Err(cancelled());
         }
@@ -199,12 +199,12 @@ impl<'a> Search<'a> {
     }
 
     pub(crate) fn merge(&self) -> MutexGuard<'_, Merge> {
-        self.merge.lock().unwrap_or_else(PoisonError::into_inner)
+        self.merge.lock()
     }
 
     /// The next batch of the walk, when one is needed.
     pub(crate) fn next_batch(&self) -> Option<Batch> {
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut source = self.source.lock();
         if source.at_end || !self.merge().needs_more() {
             return None;
         }
@@ -238,8 +238,7 @@ impl<'a> Search<'a> {
             if let Err(error) = self.cancel.check() {
                 merge.interrupt(error);
             }
-            let waited = self.moved.wait_timeout(merge, Duration::from_millis(50));
-            merge = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.moved.wait_for(&mut merge, Duration::from_millis(50));
         }
         !merge.is_over()
     }

@@ -5,8 +5,10 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::Outcome;
 use super::file::{failed_unread, fetch};
@@ -55,6 +57,8 @@ struct State {
     rest: u64,
     /// Bytes that were read and not taken yet.
     waiting: u64,
+    /// Bytes that were taken.
+    taken: u64,
     ready: VecDeque<Outcome>,
     /// The part of these that is ready.
     ready_bytes: u64,
@@ -82,6 +86,7 @@ impl ReadBatch {
                 settled: 0,
                 rest,
                 waiting: 0,
+                taken: 0,
                 ready: VecDeque::new(),
                 ready_bytes: 0,
             }),
@@ -104,10 +109,16 @@ impl ReadBatch {
 
     /// Works on the batch until no file is left to begin. Blocks; any number of threads may call it at once.
     pub fn work(self: &Arc<Self>) {
+        self.work_and(|| ());
+    }
+
+    /// The same, and calls `settled` on this thread whenever [`take`](Self::take) may have something new.
+    pub fn work_and(self: &Arc<Self>, settled: impl Fn()) {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let mut block = Vec::new();
         if let Err(error) = self.reserved.get_or_init(|| self.reserve()) {
             self.fail_rest(error);
+            settled();
         }
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +128,9 @@ impl ReadBatch {
             let fetched =
                 catch_unwind(AssertUnwindSafe(|| fetch(&self.files, &self.plan, index, &mut block)))
                     .unwrap_or_else(|_| failed_unread(&self.files, &self.plan, index, &Error::Internal));
-            self.put(index, fetched);
+            if self.put(index, fetched) {
+                settled();
+            }
         }
         self.threads.fetch_sub(1, Ordering::Relaxed);
     }
@@ -130,7 +143,7 @@ impl ReadBatch {
         }
         let stalled = |slot: &Slot| matches!(slot, Slot::InWork(since) if since.elapsed() >= STALLED);
         let idle_cores = self.threads.load(Ordering::Relaxed) < self.files.cores();
-        idle_cores || self.lock().slots.iter().any(stalled)
+        idle_cores || self.state.lock().slots.iter().any(stalled)
     }
 
     /// What is ready and was not taken before.
@@ -140,7 +153,7 @@ impl ReadBatch {
 
     /// The same, but after the first outcome only what fits into `bytes`: the rest goes on waiting, within its bounds.
     pub fn take_up_to(&self, bytes: u64) -> Taken {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut outcomes = Vec::new();
         let mut taken: u64 = 0;
         while let Some(next) = state.ready.front().map(Outcome::held) {
@@ -151,6 +164,7 @@ impl ReadBatch {
             outcomes.extend(state.ready.pop_front());
         }
         state.waiting -= taken;
+        state.taken += taken;
         state.ready_bytes -= taken;
         let done = state.settled == state.slots.len() && state.ready.is_empty();
         drop(state);
@@ -160,7 +174,7 @@ impl ReadBatch {
 
     /// Whether an outcome of every file is there.
     pub fn is_read(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.settled == state.slots.len()
     }
 
@@ -182,12 +196,10 @@ impl ReadBatch {
             let _ = std::thread::Builder::new().name("filectx-read".into()).spawn(move || batch.work());
         };
         help();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.settled < state.slots.len() {
             let left = self.plan.cancel.deadline().saturating_duration_since(Instant::now());
-            let (later, waited) =
-                self.moved.wait_timeout(state, left.min(STALLED)).unwrap_or_else(PoisonError::into_inner);
-            state = later;
+            let waited = self.moved.wait_for(&mut state, left.min(STALLED));
             if waited.timed_out() {
                 drop(state);
                 if self.plan.cancel.check().is_err() {
@@ -195,7 +207,7 @@ impl ReadBatch {
                 } else if self.wants_help() {
                     help();
                 }
-                state = self.lock();
+                state = self.state.lock();
             }
         }
         drop(state);
@@ -214,7 +226,7 @@ impl ReadBatch {
                 self.files.buffers().reserve(bytes, &self.plan.cancel)?
             }
         };
-        *self.reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(reservation);
+        *self.reservation.lock() = Some(reservation);
         Ok(())
     }
 
@@ -249,7 +261,7 @@ impl ReadBatch {
 
     /// Marks a file as in work; false when nobody waits for it any more.
     pub(super) fn begin(&self, index: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let most = self.most_waiting();
         // Whoever works on the first unsettled file waits for no other; only for a caller who takes outcomes as they come.
         let full = |state: &State| {
@@ -260,7 +272,7 @@ impl ReadBatch {
             if self.plan.cancel.is_cancelled() {
                 return false;
             }
-            state = self.moved.wait_timeout(state, STALLED).unwrap_or_else(PoisonError::into_inner).0;
+            self.moved.wait_for(&mut state, STALLED);
         }
         if !matches!(state.slots[index], Slot::Untouched) || self.plan.cancel.is_cancelled() {
             return false;
@@ -269,20 +281,22 @@ impl ReadBatch {
         true
     }
 
-    fn put(&self, index: usize, fetched: Fetched) {
-        let mut state = self.lock();
+    /// Keeps what was read of a file; says whether anything became settled by it.
+    fn put(&self, index: usize, fetched: Fetched) -> bool {
+        let mut state = self.state.lock();
         // It came too late: the deadline has answered for it.
         if !matches!(state.slots[index], Slot::InWork(_)) {
-            return;
+            return false;
         }
         state.waiting += fetched.held();
         state.slots[index] = Slot::Read(fetched);
         let moved = self.settle(&mut state);
         self.tell(&state, moved);
+        moved
     }
 
     fn fail_rest(&self, error: &Error) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for index in state.settled..state.slots.len() {
             if matches!(state.slots[index], Slot::Untouched | Slot::InWork(_)) {
                 state.slots[index] = Slot::Read(failed_unread(&self.files, &self.plan, index, error));
@@ -320,8 +334,10 @@ impl ReadBatch {
         if !moved {
             return;
         }
-        if done && let Some(held) = &mut *self.reservation.lock().unwrap_or_else(PoisonError::into_inner) {
-            held.shrink(state.waiting);
+        if done && let Some(held) = &mut *self.reservation.lock() {
+            // A document holds what was taken until it is sent.
+            let document = if self.delivery == Delivery::Json { state.taken } else { 0 };
+            held.shrink(state.waiting + document);
         }
         self.moved.notify_all();
         if (done || self.delivery == Delivery::Multipart)
@@ -329,10 +345,6 @@ impl ReadBatch {
         {
             wake();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

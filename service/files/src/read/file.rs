@@ -27,7 +27,7 @@ pub(super) struct Job<'a> {
     /// The context's fields that every kind of file has; the revision comes when the content was read.
     pub(super) base: FileContext,
     /// The file's name, a hint for MIME types.
-    pub(super) name: Vec<u8>,
+    pub(super) name: &'a [u8],
     /// How much of the block buffer is filled with the file's beginning.
     pub(super) head: usize,
 }
@@ -35,12 +35,12 @@ pub(super) struct Job<'a> {
 /// Reads the file `index` of the plan. `block` is a buffer to work with, kept from file to file.
 pub(super) fn fetch(files: &Files, plan: &Plan, index: usize, block: &mut Vec<u8>) -> Fetched {
     let file = &plan.request.files[index];
-    let pointer = format!("/files/{index}");
+    // The plan has checked the fields that a pointer would tell.
     let located = files.fences().locate(
         file.path.as_deref(),
         file.path_base64.as_deref(),
         plan.request.cwd.as_deref(),
-        &pointer,
+        "",
     );
     match located {
         Err(unlocated) => failed(index, &unlocated.shown, &unlocated.error),
@@ -103,7 +103,7 @@ fn read(
         real_path_base64: real.and_then(lossy_base64),
         ..FileContext::default()
     };
-    let name = at.joined().file_name().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
+    let name = at.joined().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     let source = Arc::new(Source::new(opened, plan.text.bytes.max(1 << 20), &plan.cancel)?);
     let size = source.size();
     let base = FileContext { file_size_bytes: size, ..base };
@@ -119,11 +119,11 @@ fn read(
 impl Job<'_> {
     fn run(self, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
         let whole = self.head as u64 == self.source.size();
-        let kind = kind::classify(&block[..self.head], whole, &self.name);
+        let kind = kind::classify(&block[..self.head], whole, self.name);
         if let Some(known) = &self.file.if_none_match {
             let revision = self.revision(block)?;
             if *known == revision {
-                let mime = Some(mime(&kind, &self.name));
+                let mime = Some(mime(&kind, self.name));
                 let context =
                     FileContext { revision, not_modified: Some(true), mime_type: mime, ..self.base };
                 return Ok(vec![Piece { context, cut: CutBy::Whole, stored: None }]);
@@ -139,7 +139,7 @@ impl Job<'_> {
                 image::read(&self, sniffed, block)
             }
             (_, kind) => {
-                let mime = mime(&kind, &self.name);
+                let mime = mime(&kind, self.name);
                 binary::read(&self, mime, block)
             }
         }

@@ -18,35 +18,41 @@ const LINE_SEARCH_BYTES: u64 = 4 << 20;
 
 /// Reads a text file.
 pub(super) fn read(mut job: Job<'_>, text: Text, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
-    job.base.mime_type = Some(text_mime(&job.name));
+    job.base.mime_type = Some(text_mime(job.name));
     job.base.encoding = Some(text.encoding.name());
     job.base.bom = (text.bom > 0).then_some(true);
     match job.file.byte_range {
-        Some(range) => bytes(&job, text, range, block),
-        None => lines(&job, text, block),
+        Some(range) => bytes(job, text, range, block),
+        None => lines(job, text, block),
     }
 }
 
-fn lines(job: &Job<'_>, text: Text, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
+fn lines(mut job: Job<'_>, text: Text, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
     let all = [Wanted { start: 1, end: None, indexes: Vec::new() }];
     let asked = !job.wanted.is_empty();
     let wanted = if asked { &job.wanted[..] } else { &all[..] };
     let open = wanted.iter().any(|range| range.end.is_none());
-    let (scan, revision) = scan(job, text, wanted, job.counts(open), block)?;
-    let facts = Facts::new(job, &scan.line_ends, scan.end, revision);
+    let (scan, revision) = scan(&job, text, wanted, job.counts(open), block)?;
+    let base = std::mem::take(&mut job.base);
+    let mut whole = with_facts(&job, base, &scan.line_ends, scan.end, revision);
     let breaks = Breaks::new(text.encoding, job.plan.request.line_breaks);
-    Ok(scan.windows.into_iter().map(|window| context(job, &facts, wanted, window, asked, breaks)).collect())
+    let last = scan.windows.len() - 1;
+    let pieces = scan.windows.into_iter().enumerate().map(|(index, window)| {
+        let base = if index == last { std::mem::take(&mut whole) } else { whole.clone() };
+        context(&job, base, &wanted[window.wanted], window, asked, breaks)
+    });
+    Ok(pieces.collect())
 }
 
+/// The context of one window of a file of which `base` tells the whole.
 fn context(
     job: &Job<'_>,
-    facts: &Facts,
-    wanted: &[Wanted],
+    base: FileContext,
+    range: &Wanted,
     window: Window,
     asked: bool,
     breaks: Breaks,
 ) -> Piece {
-    let range = &wanted[window.wanted];
     // Only a range that was asked for can lie past the end; the whole of an empty file is just empty.
     let past_end = window.past_end && asked;
     let (next_line, next_byte) = match window.cut {
@@ -65,7 +71,7 @@ fn context(
         lossy: window.lossy.then_some(true),
         truncation: next_line.map(|_| Truncation { limit: job.plan.text.name, next_line, next_byte }),
         text_content: Some(window.text),
-        ..facts.context(job)
+        ..base
     };
     let cut = if inside { CutBy::PartOfLine(range.start) } else { CutBy::Lines(breaks, range.start) };
     Piece { context, cut, stored: None }
@@ -112,13 +118,13 @@ fn scan(
     Ok((scanner.finish(at_end && job.source.is_complete()), revision))
 }
 
-fn bytes(job: &Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
+fn bytes(mut job: Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Result<Vec<Piece>, Error> {
     let size = job.source.size();
-    let slice = slice(job, text, range)?;
+    let slice = slice(&job, text, range)?;
     let mut line_ends = LineEnds::default();
     let counts = job.counts(range.length.is_none());
     let (end, revision) = if counts {
-        let (scan, revision) = scan(job, text, &[], true, block)?;
+        let (scan, revision) = scan(&job, text, &[], true, block)?;
         line_ends = scan.line_ends;
         (scan.end, revision)
     } else {
@@ -126,7 +132,8 @@ fn bytes(job: &Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Resul
         breaks.tally(&mut line_ends, &slice.raw, breaks.count(&slice.raw));
         (None, job.revision(block)?)
     };
-    let facts = Facts::new(job, &line_ends, end, revision);
+    let base = std::mem::take(&mut job.base);
+    let whole = with_facts(&job, base, &line_ends, end, revision);
     let next = slice.start + slice.raw.len() as u64;
     let cut = Truncation { limit: job.plan.text.name, next_line: None, next_byte: Some(next) };
     let past_end = range.offset >= size || text.bom as u64 >= size;
@@ -137,7 +144,7 @@ fn bytes(job: &Job<'_>, text: Text, range: ByteRange, block: &mut [u8]) -> Resul
         lossy: slice.lossy.then_some(true),
         truncation: slice.cut.then_some(cut),
         text_content: Some(slice.text),
-        ..facts.context(job)
+        ..whole
     };
     Ok(vec![Piece { context, cut: CutBy::Characters(text.encoding, slice.raw), stored: None }])
 }
@@ -200,29 +207,22 @@ fn line_start(job: &Job<'_>, at: u64) -> Result<u64, Error> {
     Ok(stop)
 }
 
-/// What every context of a text file says of the whole.
-struct Facts {
-    revision: String,
+/// `base` with what every context of a text file says of the whole.
+fn with_facts(
+    job: &Job<'_>,
+    base: FileContext,
+    line_ends: &LineEnds,
     end: Option<(u64, bool)>,
-    line_ends: LineEnds,
-    changed: bool,
-}
-
-impl Facts {
-    fn new(job: &Job<'_>, line_ends: &LineEnds, end: Option<(u64, bool)>, revision: String) -> Self {
-        Self { revision, end, line_ends: *line_ends, changed: job.source.changed() }
-    }
-
-    fn context(&self, job: &Job<'_>) -> FileContext {
-        FileContext {
-            revision: self.revision.clone(),
-            line_count: self.end.map(|(count, _)| count),
-            ends_with_newline: self.end.map(|(_, ended)| ended),
-            line_ending: Some(self.line_ends.kind()),
-            lone_cr: self.line_ends.lone_cr(self.end.is_some()).then_some(true),
-            changed_during_read: self.changed.then_some(true),
-            ..job.base.clone()
-        }
+    revision: String,
+) -> FileContext {
+    FileContext {
+        revision,
+        line_count: end.map(|(count, _)| count),
+        ends_with_newline: end.map(|(_, ended)| ended),
+        line_ending: Some(line_ends.kind()),
+        lone_cr: line_ends.lone_cr(end.is_some()).then_some(true),
+        changed_during_read: job.source.changed().then_some(true),
+        ..base
     }
 }
 
