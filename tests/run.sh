@@ -30,6 +30,9 @@ if [ -n "${CI:-}" ]; then
     export TESTS_REQUIRE="${TESTS_REQUIRE:-all}"
 fi
 
+step "crates"
+# All of them, also those of other systems: the test of licences looks at each.
+cargo fetch --locked --quiet
 step "form"
 cargo fmt --all --check
 step "lints"
