@@ -66,8 +66,15 @@ pub struct Service {
 impl Service {
     /// Starts `filectxd` with `args` on a free port of 127.0.0.1, or on a socket where the args say so.
     pub fn start(args: &[&str]) -> Self {
+        Self::start_by(&[], args)
+    }
+
+    /// [`start`](Self::start) by way of another command, which ends by becoming the program that is named behind it.
+    pub fn start_by(wrapper: &[&str], args: &[&str]) -> Self {
         let private = tempfile::tempdir().expect("a directory");
-        let mut command = Command::new(program("filectxd"));
+        let mut words = wrapper.iter().map(PathBuf::from).chain([program("filectxd")]);
+        let mut command = Command::new(words.next().expect("the program at least"));
+        command.args(words);
         command.arg("--ready-json").args(args).arg("--token-file").arg(private.path().join("token"));
         if !args.iter().any(|arg| arg.starts_with("--listen") || arg.starts_with("--socket")) {
             command.args(["--listen", "127.0.0.1:0"]);

@@ -79,6 +79,64 @@ fn what_stays_unknown_is_said() {
 }
 
 #[test]
+fn after_a_timeout_what_is_known_by_then_is_told() {
+    type Told = (fn() -> Reply, &'static str, fn() -> Reply, usize);
+    let (same, anew): (fn() -> Reply, fn() -> Reply) =
+        (|| info("i", "\"idempotency\""), || info("j", "\"idempotency\""));
+    const PROBLEM: &str = r#"{"type":"urn:filectx:problem:not_found","title":"t","status":404,"detail":"gone","code":"not_found","request_id":"r"}"#;
+    let table: [Told; 4] = [
+        (same, "done", || json(200, DELETED), 2),
+        (same, "not_found", || json(404, PROBLEM), 2),
+        (same, "outcome_unknown", hang, 2),
+        // To another run of the service it is not sent.
+        (anew, "outcome_unknown", || json(200, DELETED), 1),
+    ];
+    for (about, expected, second, sent) in table {
+        let stub = Stub::new(move |seen| match (seen.path(), seen.connection) {
+            ("/v1/info", 0) => info("i", "\"idempotency\""),
+            ("/v1/info", _) => about(),
+            ("/v1/delete-file", 0) => hang(),
+            ("/v1/delete-file", _) => second(),
+            _ => seen.proof(),
+        });
+        let answer = run(stub.impatient_client().delete(&delete()));
+        let told = answer.as_ref().map_or_else(|error| error.kind().to_owned(), |_| "done".into());
+        assert_eq!(told, expected, "{answer:?}");
+        if let Err(Error::OutcomeUnknown { reason, .. }) = &answer {
+            assert!(reason.contains("timeout while waiting for an answer"), "{reason}");
+        }
+        let changes: Vec<_> =
+            stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
+        assert_eq!(changes.len(), sent, "{expected}");
+        assert!(
+            changes.iter().all(|seen| seen.header("idempotency-key") == changes[0].header("idempotency-key"))
+        );
+    }
+}
+
+#[test]
+fn a_form_is_sent_again_as_it_was() {
+    let stub = Stub::new(|seen| match (seen.path(), seen.connection) {
+        ("/v1/info", _) => info("i", "\"idempotency\""),
+        ("/v1/write-file", 0) => close(),
+        ("/v1/write-file", _) => json(
+            200,
+            r#"{"path":"/f","revision":"r","created":true,"bytes_written":1,"created_directories":[],"atomic":true,"warnings":[]}"#,
+        ),
+        _ => seen.proof(),
+    });
+    let request: WriteFileRequest = serde_json::from_value(serde_json::json!({ "path": "/f" })).unwrap();
+    let content = crate::Content::from(b"content\r\n".repeat(50_000));
+    run(stub.client().write_from(&request, content)).unwrap();
+    let sent: Vec<_> = stub.seen().into_iter().filter(|seen| seen.path() == "/v1/write-file").collect();
+    assert_eq!(sent.len(), 2);
+    assert!(sent[0].body == sent[1].body && sent[0].body.len() > 450_000);
+    for name in ["idempotency-key", "content-type"] {
+        assert_eq!(sent[0].header(name), sent[1].header(name), "{name}");
+    }
+}
+
+#[test]
 fn a_change_that_nobody_saw_is_not_unknown() {
     // The service ends after it has said who it is; a stranger takes the port.
     let stub = Stub::new(|seen| match (seen.path(), seen.connection) {

@@ -87,7 +87,8 @@ impl From<Errno> for Error {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::NOENT => Error::NotFound { sibling: None },
-            Errno::ACCESS | Errno::PERM => Error::PermissionDenied,
+            // A file system that is mounted read-only, too: nobody may write there.
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => Error::PermissionDenied,
             Errno::LOOP => Error::LinkLoop,
             Errno::ISDIR => Error::IsDirectory,
             Errno::NAMETOOLONG => {

@@ -15,6 +15,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 
 use super::identity::Identity;
+use super::pour::write_all_at;
 use super::random::random_name;
 use super::recovery;
 
@@ -70,19 +71,16 @@ pub struct Swept {
     pub completed: Vec<PathBuf>,
     /// Files that were moved aside and came back.
     pub restored: Vec<PathBuf>,
+    /// Files whose write in place was cut off and could not be completed; the next start tries again.
+    pub pending: Vec<PathBuf>,
 }
 
 impl Journal {
     /// Begins this process's journal in `directory`, which exists and belongs to this user alone.
     pub(crate) fn begin(directory: &Path) -> std::io::Result<Self> {
         let name = format!("{PREFIX}{}-{}", std::process::id(), random_name());
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
-        let unlocked = directory.join(&name);
-        let file = rustix::fs::openat(CWD, &unlocked, flags, Mode::from_raw_mode(0o600))?;
-        // Named as a journal only once it is locked, lest a sweep takes it for a dead one's.
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let path = directory.join(format!("{name}{SUFFIX}"));
-        std::fs::rename(&unlocked, &path)?;
+        let file = new_file(&directory.join(name), &path, "")?;
         let state = Mutex::new(State { file, next: 0, live: BTreeMap::new(), length: 0 });
         Ok(Self { directory: directory.to_owned(), path, state })
     }
@@ -102,6 +100,21 @@ impl Journal {
         state.live.insert(id, line);
         Entry { journal: self, id, strike: true }
     }
+}
+
+/// A journal at `path` that holds `text`, in place of what may be there. It is named so only once it is whole and
+/// locked, lest a sweep takes it for a dead one's, or a kill leaves half of it.
+fn new_file(unlocked: &Path, path: &Path, text: &str) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, unlocked, flags, Mode::from_raw_mode(0o600))?;
+    let done = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .and_then(|()| write_all_at(&file, text.as_bytes(), 0))
+        .and_then(|()| rustix::fs::rename(unlocked, path));
+    if let Err(errno) = done {
+        let _ = rustix::fs::unlink(unlocked);
+        return Err(errno.into());
+    }
+    Ok(file)
 }
 
 impl State {
@@ -126,13 +139,15 @@ impl Drop for Entry<'_> {
         }
         let mut state = self.journal.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.live.remove(&self.id);
-        if state.length > LONG && rustix::fs::ftruncate(&state.file, 0).is_ok() {
-            state.length = 0;
-            let all = state.live.values().cloned().collect::<String>();
-            state.append(&all);
-        } else {
-            state.append(&format!("- {}\n", self.id));
+        if state.length > LONG {
+            let live = state.live.values().cloned().collect::<String>();
+            let path = &self.journal.path;
+            if let Ok(file) = new_file(&path.with_extension(""), path, &live) {
+                (state.file, state.length) = (file, live.len() as u64);
+                return;
+            }
         }
+        state.append(&format!("- {}\n", self.id));
     }
 }
 
@@ -151,13 +166,23 @@ pub(crate) fn sweep(directory: &Path) -> std::io::Result<Swept> {
     for item in std::fs::read_dir(directory)? {
         let Ok(item) = item else { continue };
         let name = item.file_name();
-        let is_journal =
-            |name: &[u8]| name.starts_with(PREFIX.as_bytes()) && name.ends_with(SUFFIX.as_bytes());
-        if is_journal(name.as_bytes()) {
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        if rest.ends_with(SUFFIX) {
             sweep_one(&item.path(), &mut swept);
+        } else if is_dead(rest.split('-').next().unwrap_or_default()) {
+            // Its process ended before it was a journal.
+            let _ = std::fs::remove_file(item.path());
         }
     }
     Ok(swept)
+}
+
+/// Whether `pid` was a process's, and no longer is.
+fn is_dead(pid: &str) -> bool {
+    pid.parse()
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
 fn sweep_one(path: &Path, swept: &mut Swept) {
@@ -168,12 +193,14 @@ fn sweep_one(path: &Path, swept: &mut Swept) {
         return;
     }
     let Ok(text) = std::fs::read(path) else { return };
-    // The last first, as it would have been undone.
-    let mut left_over = false;
-    for announced in left(&text).iter().rev() {
-        left_over |= !recovery::settle(announced, swept);
+    // The last first, as it would have been undone. A copy that is still needed stays.
+    let (entries, mut needed) = (left(&text), Vec::new());
+    for announced in entries.iter().rev() {
+        if !matches!(announced, Announced::Temporary(path) if needed.contains(&path)) {
+            needed.extend(recovery::settle(announced, swept));
+        }
     }
-    if !left_over {
+    if needed.is_empty() {
         let _ = rustix::fs::unlinkat(CWD, path, AtFlags::empty());
     }
 }
@@ -290,5 +317,35 @@ mod tests {
             journal.announce(&Announced::Temporary(path.clone()));
         }
         assert!(std::fs::metadata(&journal.path).unwrap().len() < 2 * LONG);
+    }
+
+    #[test]
+    fn a_journal_that_begins_anew_keeps_what_is_under_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::begin(dir.path()).unwrap();
+        let live = Announced::Temporary("/under/way".into());
+        let entry = journal.announce(&live);
+        let path = PathBuf::from("/".to_owned() + &"x".repeat(3000));
+        for _ in 0..50 {
+            journal.announce(&Announced::Temporary(path.clone()));
+            // At no moment is the journal without it, nor one that a sweep takes for a dead one's.
+            assert!(left(&std::fs::read(&journal.path).unwrap()).contains(&live));
+            assert_eq!(sweep(dir.path()).unwrap(), Swept::default());
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        drop(entry);
+        drop(journal);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_was_to_become_a_journal_goes_with_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let names = [format!("{PREFIX}{}-abc", ended.id()), format!("{PREFIX}{}-abc", std::process::id())];
+        names.iter().for_each(|name| std::fs::write(dir.path().join(name), "").unwrap());
+        sweep(dir.path()).unwrap();
+        assert_eq!(names.map(|name| dir.path().join(name).exists()), [false, true]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use filectx_openapi::{Code, EditFileResponse, WarningCode};
 use proptest::prelude::*;
@@ -172,6 +173,34 @@ fn a_hundred_edits_at_once_all_survive() {
     assert_eq!(String::from_utf8(world.get("d/slots.txt")).unwrap(), done);
     assert_eq!(world.names("d"), ["slots.txt"]);
     assert!(std::fs::symlink_metadata(world.path("alias")).unwrap().is_symlink());
+}
+
+#[test]
+fn the_report_on_a_large_file_is_bounded_in_time() {
+    const LARGE: usize = 64 << 20;
+    let world = World::new();
+    let wanted = "let limit = compute(\"input\", 30001);";
+    for (what, line) in [
+        ("lines of a source", "    let limit = compute(\"input\", 30000);\n"),
+        ("one long line", "let limit = compute(1); "),
+        ("blanks", " "),
+        ("other letters", "l\u{e9}t \u{201c}limit\u{201d} = c\u{f6}mpute(\u{a0}1);\n"),
+    ] {
+        world.put("large", line.repeat(LARGE / line.len()));
+        let started = Instant::now();
+        let error = world.edit("large", wanted, "x").unwrap_err();
+        assert_eq!(error.code, Code::NoMatch, "{what}: {error:?}");
+        // Without optimisation; with it, it is a fraction of a second.
+        assert!(started.elapsed() < Duration::from_secs(30), "{what}: {:?}", started.elapsed());
+        for deadline in [20, 200, 600] {
+            let deadline = Duration::from_millis(deadline);
+            let (hurried, started) = (crate::Cancel::after(deadline), Instant::now());
+            let answer = world.files.edit(&world.edit_request("large", &[(wanted, "x")]), &hurried);
+            assert_eq!(answer.unwrap_err().code, Code::DeadlineExceeded, "{what}");
+            let late = started.elapsed().saturating_sub(deadline);
+            assert!(late < Duration::from_secs(3), "{what}: {late:?} after {deadline:?}");
+        }
+    }
 }
 
 #[test]

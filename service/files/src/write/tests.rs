@@ -1,14 +1,12 @@
 //! Writes: new files, replaced ones and what they keep, streams, refusals.
 
-use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use filectx_openapi::{Base64, Code, ItemError, Limits, WarningCode, WriteFileResponse};
+use filectx_openapi::{Base64, Code, ItemError, WarningCode, WriteFileResponse};
 use proptest::prelude::*;
 
-use crate::FenceConfig;
 use crate::disk::identity::hash_revision;
 use crate::tests::{World, patient, required};
 
@@ -320,55 +318,24 @@ fn those_who_write_at_once_all_succeed() {
 }
 
 #[test]
-fn a_stream_is_written_whole_or_not_at_all() {
-    let limits = Limits { max_write_bytes: 3 << 20, ..Limits::default() };
-    let world = World::with(|_| FenceConfig::default(), limits);
-    let mut request = world.write_request("d/s", "");
-    request.text_content = None;
-    let mut content = std::io::repeat(b'x').take(3 << 20);
-    let answer = world.files.write_from(&request, &mut content, &patient()).unwrap();
-    assert_eq!((answer.bytes_written, answer.created, answer.created_directories.len()), (3 << 20, true, 1));
-    let error = world.files.write_from(&request, &mut std::io::repeat(b'y'), &patient()).unwrap_err();
-    assert_eq!((error.code, error.data.limit), (Code::RequestTooLarge, Some(3 << 20)));
-    struct Breaks;
-    impl Read for Breaks {
-        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-            Err(std::io::ErrorKind::ConnectionReset.into())
-        }
-    }
-    let mut broken = b"half".chain(Breaks);
-    let mut elsewhere = world.write_request("e/f/g", "");
-    elsewhere.text_content = None;
-    assert!(world.files.write_from(&elsewhere, &mut broken, &patient()).is_err());
-    assert!(world.files.write_from(&request, &mut b"half".chain(Breaks), &patient()).is_err());
-    assert_eq!(
-        (world.get("d/s").len(), world.names("d"), world.names(".")),
-        (3 << 20, vec!["s".to_owned()], vec!["d".to_owned()])
-    );
-    // A content of its own and one in the request contradict each other.
-    request.text_content = Some("x".into());
-    let error = world.files.write_from(&request, &mut std::io::empty(), &patient()).unwrap_err();
-    assert_eq!(error.data.pointer.as_deref(), Some("/text_content"));
-}
-
-#[test]
-fn a_stream_that_was_overtaken_is_refused() {
+fn the_longest_names_and_paths() {
     let world = World::new();
-    world.put("f", "old");
-    let mut request = world.write_request("f", "");
-    (request.text_content, request.expected_revision) = (None, Some(hash_revision(b"old")));
-    struct Overtakes<'a>(&'a World, bool);
-    impl Read for Overtakes<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            // While it comes, the file is not held: another may write it.
-            self.0.write("f", "newer").unwrap();
-            buffer[0] = b'x';
-            Ok(usize::from(!std::mem::replace(&mut self.1, true)))
-        }
-    }
-    let error = world.files.write_from(&request, &mut Overtakes(&world, false), &patient()).unwrap_err();
-    assert_eq!((error.code, error.data.revision), (Code::RevisionMismatch, Some(hash_revision(b"newer"))));
-    assert_eq!((world.get("f"), world.names(".")), (b"newer".to_vec(), vec!["f".to_owned()]));
+    let name = "n".repeat(255);
+    world.write(&name, "one\n").unwrap();
+    world.edit(&name, "one", "two").unwrap();
+    assert_eq!((world.get(&name), world.names(".")), (b"two\n".to_vec(), vec![name.clone()]));
+    // As deep as a path reaches (4,095 bytes), then a byte more.
+    let left = 4095 - world.root().as_os_str().len() - 1;
+    let deep = ("d".repeat(99) + "/").repeat(left / 100);
+    let path = deep.clone() + &"f".repeat(left - deep.len());
+    assert!(world.write(&path, "one\n").unwrap().created);
+    world.edit(&path, "one", "two").unwrap();
+    let answer = world.write(&path, "three\n").unwrap();
+    assert!(answer.atomic && !answer.created);
+    assert_eq!(world.get(&path), b"three\n");
+    let error = world.write(&(path.clone() + "f"), "x").unwrap_err();
+    assert_eq!(error.code, Code::InvalidPath);
+    world.files.delete(&world.delete_request(&path), &patient()).unwrap();
 }
 
 #[test]
@@ -395,3 +362,5 @@ proptest! {
         }
     }
 }
+
+mod streams;

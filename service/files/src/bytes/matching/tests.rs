@@ -351,6 +351,32 @@ proptest! {
         }
     }
 
+    /// Several edits, each of all occurrences, are what replacing bytes one after the other makes.
+    #[test]
+    fn edits_are_replacements_one_after_the_other(
+        content in proptest::collection::vec(any::<u8>(), 0..80),
+        texts in proptest::collection::vec(("[a-c\\r\\n]{1,3}", "[a-d\\r\\n]{0,3}"), 1..4),
+        near in "[a-c\\r\\n]{0,60}",
+    ) {
+        let content = [near.as_bytes(), &content, near.as_bytes()].concat();
+        let edits: Vec<Edit> = texts.iter().map(|(old, new)| all(old, new)).collect();
+        let options = Options { line_endings: LineEndings::Exact, ..options() };
+        if let Ok(applied) = run(&content, told(Utf8), &edits, options) {
+            let expected = texts.iter().fold(content, |body, (old, new)| {
+                let mut made = Vec::new();
+                let mut at = 0;
+                for hit in memchr::memmem::find_iter(&body, old) {
+                    made.extend_from_slice(&body[at..hit]);
+                    made.extend_from_slice(new.as_bytes());
+                    at = hit + old.len();
+                }
+                made.extend_from_slice(&body[at..]);
+                made
+            });
+            prop_assert_eq!(applied.content, expected);
+        }
+    }
+
     /// A report never fails, and what it offers matches.
     #[test]
     fn candidates_match(content in "[ab \\t\\r\\n\u{a0}\u{301}]{0,60}", old in "[ab \\t\\r\\n]{1,8}") {

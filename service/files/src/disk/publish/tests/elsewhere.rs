@@ -70,6 +70,29 @@ fn inside_a_full_disk() {
         (b"precious\n".to_vec(), vec!["fill".to_owned(), "precious.txt".into()])
     );
     world.edit("precious.txt", "precious", "still fits").unwrap();
+    what_finds_no_room_at_a_start_is_tried_again(&world, &text);
+}
+
+/// A write in place was cut off, and at the next start there is no room for the rest.
+fn what_finds_no_room_at_a_start_is_tried_again(world: &World, text: &str) {
+    let runtime = tempfile::tempdir().unwrap();
+    let (copy, target) = (runtime.path().join(".filectx-1.tmp"), world.path("precious.txt"));
+    let before = Identity::of(&rustix::fs::stat(&target).unwrap());
+    std::fs::write(&copy, &text[..100 << 10]).unwrap();
+    std::fs::write(&target, &text[..10]).unwrap();
+    let journal = Journal::begin(runtime.path()).unwrap();
+    journal.announce(&Announced::Temporary(copy.clone())).leave();
+    journal.announce(&Announced::in_place(copy.clone(), target.clone(), &before)).leave();
+    drop(journal);
+    for _ in 0..2 {
+        let swept = journal::sweep(runtime.path()).unwrap();
+        assert_eq!((swept.pending, swept.completed), (vec![target.clone()], vec![]));
+        assert!(copy.exists(), "the copy is all there is of the new content");
+    }
+    std::fs::remove_file(world.path("fill")).unwrap();
+    assert_eq!(journal::sweep(runtime.path()).unwrap().completed, std::slice::from_ref(&target));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), text[..100 << 10]);
+    assert_eq!(std::fs::read_dir(runtime.path()).unwrap().count(), 0);
 }
 
 /// Writes in place from a copy that lies elsewhere.
@@ -106,6 +129,53 @@ fn inside_a_mount() {
     assert_eq!(world.names("."), ["source.yaml", "target.yaml"]);
 }
 
+#[test]
+fn an_overlay_that_copies_up_is_no_change_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = "cd \"$FILECTX_TEST_INSIDE\"; mkdir low up all; mount -t tmpfs none low; mount -t tmpfs none up; \
+                 mkdir up/files up/work; for name in edited written deleted large; do echo one > low/$name; done; \
+                 head -c 9M /dev/zero | tr '\\0' x >> low/large; \
+                 mount -t overlay -o lowerdir=low,upperdir=up/files,workdir=up/work none all";
+    again_with_mounts("inside_an_overlay", directory.path(), setup);
+}
+
+#[test]
+fn inside_an_overlay() {
+    let Some(directory) = inside() else { return };
+    let world = World::at(&directory.join("all"));
+    // The layers lie on different file systems: a file is copied up by its first change.
+    world.edit("edited", "one", "two").unwrap();
+    world.edit("large", "one\n", "two\n").unwrap();
+    assert!(world.write("written", "two\n").unwrap().atomic);
+    let mut request = world.delete_request("deleted");
+    request.expected_revision = Some(hash_revision(b"one\n"));
+    world.files.delete(&request, &patient()).unwrap();
+    assert_eq!((world.get("edited"), world.get("written")), (b"two\n".to_vec(), b"two\n".to_vec()));
+    assert_eq!(world.names("."), ["edited", "large", "written"]);
+}
+
+#[test]
+fn a_read_only_mount_refuses() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("f"), "one\n").unwrap();
+    let setup = "mount --bind \"$FILECTX_TEST_INSIDE\" \"$FILECTX_TEST_INSIDE\" && \
+                 mount -o remount,ro,bind \"$FILECTX_TEST_INSIDE\"";
+    again_with_mounts("inside_a_read_only_mount", directory.path(), setup);
+}
+
+#[test]
+fn inside_a_read_only_mount() {
+    let Some(directory) = inside() else { return };
+    let world = World::at(&directory);
+    assert_eq!(world.edit("f", "one", "two").unwrap_err().code, Code::PermissionDenied);
+    for name in ["f", "new", "new/deep/er"] {
+        assert_eq!(world.write(name, "two\n").unwrap_err().code, Code::PermissionDenied, "{name}");
+    }
+    let error = world.files.delete(&world.delete_request("f"), &patient()).unwrap_err();
+    assert_eq!(error.code, Code::PermissionDenied);
+    assert_eq!((world.get("f"), world.names(".")), (b"one\n".to_vec(), vec!["f".to_owned()]));
+}
+
 /// How other users fare: in a directory that is closed to them, with a file of someone else's.
 #[test]
 fn for_a_user_who_may_less() {
@@ -120,9 +190,10 @@ fn for_a_user_who_may_less() {
         std::os::unix::fs::chown(path.join(name), Some(owner), Some(owner)).unwrap();
         std::fs::set_permissions(path.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    for name in ["closed", "open"] {
+    for name in ["closed", "open", "sticky"] {
         std::fs::create_dir(path.join(name)).unwrap();
     }
+    std::fs::set_permissions(path.join("sticky"), std::fs::Permissions::from_mode(0o1777)).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(path.join("open"), std::fs::Permissions::from_mode(0o777)).unwrap();
     put("closed/theirs", 0o666, 0);
@@ -131,6 +202,8 @@ fn for_a_user_who_may_less() {
     put("open/program", 0o4777, 0);
     put("open/own", 0o600, 65534);
     put("open/blind", 0o222, 0);
+    put("sticky/theirs", 0o666, 0);
+    put("sticky/own", 0o600, 65534);
     let program = again("inside_another_user", path);
     let setpriv = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -168,6 +241,19 @@ fn inside_another_user() {
     assert!(answer.warnings.iter().any(|warning| warning.code == WarningCode::XattrNotKept));
     assert_eq!(std::fs::metadata(world.path("open/blind")).unwrap().mode() & 0o7777, 0o222);
     assert_eq!(world.names("closed"), ["locked", "theirs"]);
+    // Where only its owner may replace a file, others who may write it do so in place.
+    assert!(!world.edit("sticky/theirs", "one", "two").unwrap().atomic);
+    assert!(world.edit("sticky/own", "one", "two").unwrap().atomic);
+    let mut delete = world.delete_request("sticky/theirs");
+    for revision in [None, Some(hash_revision(b"two\n"))] {
+        delete.expected_revision = revision;
+        let error = world.files.delete(&delete, &patient()).unwrap_err();
+        assert_eq!(error.code, Code::PermissionDenied);
+    }
+    assert_eq!(
+        (world.get("sticky/theirs"), world.names("sticky")),
+        (b"two\n".to_vec(), vec!["own".into(), "theirs".to_owned()])
+    );
 }
 
 /// A number below `most`.
