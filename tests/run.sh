@@ -16,6 +16,7 @@ need rg ripgrep
 need setfattr attr
 need setfacl acl
 need unshare util-linux
+need systemd-analyze systemd
 python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -48,6 +49,12 @@ if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --workspace --locked --no-fail-fast
 else
     cargo test --workspace --locked --no-fail-fast
+fi
+step "systemd units"
+if command -v systemd-analyze >/dev/null; then
+    deploy/tests/units.sh "$FILECTX_PROGRAMS"
+else
+    echo "skipped: systemd-analyze is not there"
 fi
 step "examples in the documentation"
 cargo test --workspace --locked --doc --quiet
