@@ -174,8 +174,9 @@ impl ReadBatch {
         self.fail_rest(&Error::DeadlineExceeded);
     }
 
-    /// Reads all of it on threads of its own and waits for the end, or for the deadline.
-    pub(super) fn drive(self: &Arc<Self>) -> Vec<Outcome> {
+    /// Reads all of it on threads of its own and waits for the end, or for the deadline. `watch` is told how many files
+    /// are settled.
+    pub(super) fn drive(self: &Arc<Self>, watch: &dyn Fn(u64)) -> Vec<Outcome> {
         let help = || {
             let batch = Arc::clone(self);
             // Without a thread to be had the batch still ends, by its deadline.
@@ -184,6 +185,7 @@ impl ReadBatch {
         help();
         let mut state = self.lock();
         while state.settled < state.slots.len() {
+            watch(state.settled as u64);
             let left = self.plan.cancel.deadline().saturating_duration_since(Instant::now());
             let (later, waited) =
                 self.moved.wait_timeout(state, left.min(STALLED)).unwrap_or_else(PoisonError::into_inner);
