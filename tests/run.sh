@@ -17,7 +17,8 @@ need setfattr attr
 need setfacl acl
 need unshare util-linux
 need systemd-analyze systemd
-python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
+need script bsdutils
+/usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive

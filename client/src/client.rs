@@ -18,12 +18,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{ConfigError, Error};
-use crate::http::{Answer, Call, Failure, Http, HttpConfig};
+use crate::http::{Answer, Call, Failure, Http, HttpConfig, Watch};
 use crate::multipart;
 use crate::payload::{Content, Payload};
 use crate::target::Target;
 use crate::time::TimeLimits;
 use crate::token::{Token, random_hex};
+use crate::watch;
 
 /// The version of the contract that this client speaks.
 pub const API: &str = "v1";
@@ -109,8 +110,25 @@ impl Client {
 
     /// Reads a batch of files.
     pub async fn read(&self, request: &ReadFileContextRequest) -> Result<ReadFileContextResponse, Error> {
+        self.read_and_watch(request, None).await
+    }
+
+    /// The same; `watch` is told of how many files an outcome has come.
+    pub async fn read_watched(
+        &self,
+        request: &ReadFileContextRequest,
+        watch: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Result<ReadFileContextResponse, Error> {
+        self.read_and_watch(request, Some(watch::outcomes(watch))).await
+    }
+
+    async fn read_and_watch(
+        &self,
+        request: &ReadFileContextRequest,
+        watch: Option<Watch>,
+    ) -> Result<ReadFileContextResponse, Error> {
         let call = self.call(routes::READ_FILE_CONTEXT, Payload::json(json(request)?), request.deadline_ms);
-        let answer = self.send_read(&Call { accept: PARTS, ..call }).await?;
+        let answer = self.send_read(&Call { accept: PARTS, watch, ..call }).await?;
         match multipart::decode(&answer.content_type, &answer.body).filter(|_| answer.status.is_success()) {
             Some(decoded) => decoded.map_err(|error| Error::protocol(error.to_string())),
             None => decode(&answer),
@@ -166,6 +184,7 @@ impl Client {
             payload: Payload::none(),
             idempotency_key: None,
             answer_within: self.answer_within(None),
+            watch: None,
         };
         let info: InfoResponse = decode(&self.send_read(&call).await?)?;
         if info.api != API {
@@ -190,7 +209,15 @@ impl Client {
 
     fn call(&self, route: &'static str, payload: Payload, deadline_ms: Option<u64>) -> Call {
         let answer_within = self.answer_within(deadline_ms);
-        Call { method: Method::POST, route, accept: JSON, payload, idempotency_key: None, answer_within }
+        Call {
+            method: Method::POST,
+            route,
+            accept: JSON,
+            payload,
+            idempotency_key: None,
+            answer_within,
+            watch: None,
+        }
     }
 
     async fn ask<T: DeserializeOwned>(

@@ -42,6 +42,20 @@ pub(crate) struct Call {
     pub(crate) idempotency_key: Option<String>,
     /// Until an answer begins, once the request is sent.
     pub(crate) answer_within: Duration,
+    /// Who sees the answer come.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// Sees an answer come: its content type with each of its pieces.
+#[derive(Clone)]
+pub(crate) struct Watch(pub(crate) Arc<See>);
+
+type See = dyn Fn(&str, &[u8]) + Send + Sync;
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 /// An answer that arrived whole.
@@ -110,7 +124,8 @@ impl Http {
         let status = head.status();
         let content_type = head.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
-        let body = self.body(head).await.map_err(|error| Failure { error, maybe_seen: true })?;
+        let see = |frame: &[u8]| call.watch.iter().for_each(|watch| watch.0(&content_type, frame));
+        let body = self.body(head, &see).await.map_err(|error| Failure { error, maybe_seen: true })?;
         Ok(Answer { status, content_type, body })
     }
 
@@ -138,7 +153,11 @@ impl Http {
     }
 
     /// Receives the answer's body, frame by frame.
-    async fn body(&self, mut response: reqwest::Response) -> Result<Bytes, Error> {
+    async fn body(
+        &self,
+        mut response: reqwest::Response,
+        see: &(dyn Fn(&[u8]) + Sync),
+    ) -> Result<Bytes, Error> {
         let (silence, most) = (self.config.limits.silence, self.config.max_answer_bytes);
         let declared = response.content_length();
         let mut whole = Vec::new();
@@ -148,6 +167,7 @@ impl Http {
             let Some(frame) = frame.map_err(|error| self.failure(&error).error)? else {
                 return Ok(whole.into());
             };
+            see(&frame);
             if whole.len() as u64 + frame.len() as u64 > most {
                 return Err(Error::protocol(format!(
                     "it is longer than {most} bytes; ask for less (max_batch_bytes)"

@@ -16,6 +16,7 @@ mod stub;
 mod target;
 mod time;
 mod token;
+mod watch;
 
 pub use client::{API, Client, ClientBuilder};
 pub use error::{ConfigError, Error, Phase};

@@ -18,7 +18,7 @@ pub use find::{find_text, more_errors, skipped};
 use lines::lines;
 pub use list::list;
 pub use read::{Block, Budget, FileView, Place, Position, ReadView, Stop, StopLimit};
-pub use read_text::{GoOn, read_text};
+pub use read_text::{GoOn, read_text, read_texts};
 pub use wanted::Wanted;
 
 /// How text is set.

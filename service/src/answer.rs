@@ -3,6 +3,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
@@ -23,12 +25,30 @@ pub(crate) struct Facts {
     pub(crate) items: Option<u64>,
     /// How many of the request's items failed.
     pub(crate) failed: Option<u64>,
+    /// Both, of an answer that is still being made.
+    pub(crate) counted: Option<Counts>,
     /// A change: the path.
     pub(crate) path: Option<String>,
     /// A change: the file's revision now.
     pub(crate) revision: Option<String>,
     /// A change: the file's revision before.
     pub(crate) previous_revision: Option<String>,
+}
+
+/// The numbers of an answer that is sent while it is made; the log reads them when it has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts(Arc<[AtomicU64; 2]>);
+
+impl Counts {
+    /// So many items were written by now, and so many failures.
+    pub(crate) fn set(&self, (items, failed): (u64, u64)) {
+        self.0[0].store(items, Ordering::Relaxed);
+        self.0[1].store(failed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> (u64, u64) {
+        (self.0[0].load(Ordering::Relaxed), self.0[1].load(Ordering::Relaxed))
+    }
 }
 
 #[allow(dead_code, reason = "operations use it as they arrive")]
@@ -180,7 +200,6 @@ mod tests {
     use super::*;
     use http_body::Body as _;
     use http_body_util::BodyExt;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn large_bytes_keep_what_they_hold_until_they_are_gone() {

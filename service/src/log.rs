@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use filectx_openapi::{Code, routes};
 use http::{HeaderValue, Method, StatusCode};
 
-use crate::answer::Facts;
+use crate::answer::{Counts, Facts};
 use crate::config::LogFormat;
 pub use sink::Sink;
 
@@ -123,13 +123,14 @@ impl Drop for Record {
         self.activity.last_end.store(end, Ordering::Release);
         self.activity.under_way.fetch_sub(1, Ordering::AcqRel);
         let facts = &self.facts;
+        let counted = facts.counted.as_ref().map(Counts::get);
         tracing::info!(
             request_id = self.id.to_str().unwrap_or_default(),
             operation = self.operation,
             status = self.status.map(|status| status.as_u16()),
             code = self.code.as_ref().map(Code::as_str),
-            items = facts.items,
-            failed = facts.failed,
+            items = facts.items.or(counted.map(|(items, _)| items)),
+            failed = facts.failed.or(counted.map(|(_, failed)| failed)),
             path = facts.path.as_deref(),
             revision = facts.revision.as_deref(),
             previous_revision = facts.previous_revision.as_deref(),

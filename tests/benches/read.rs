@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use filectx_client::{Client, Target, Token};
 use filectx_openapi::{FileRequest, ReadFileContextRequest, routes};
 use filectx_tests::bench::{Connection, apart, cpu_of, cpu_while, median, peak_kib, report};
 use filectx_tests::programs::Service;
@@ -55,16 +54,11 @@ fn batch(paths: &[PathBuf]) -> ReadFileContextRequest {
     ReadFileContextRequest { files: paths.iter().map(file).collect(), ..ReadFileContextRequest::default() }
 }
 
-fn client_of(service: &Service) -> Client {
-    let target = Target::from_url(service.url()).expect("a URL");
-    Client::builder(target).token(Token::new(&service.token).expect("a token")).build().expect("a client")
-}
-
 /// 50 files of 8.5 kB through loopback HTTP and decoded, against a loop of `std::fs::read`, and against an MCP server.
 fn small_batch() {
     let (dir, paths) = files(50, 8_500);
     let service = Service::start(&[]);
-    let client = client_of(&service);
+    let client = service.client();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let request = batch(&paths);
     let ours = median(300, || {
@@ -169,7 +163,7 @@ fn window() {
     log.flush().expect("the log is whole");
     drop(log);
     let service = Service::start(&[]);
-    let client = client_of(&service);
+    let client = service.client();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut request = batch(std::slice::from_ref(&path));
     request.count_lines = Some(true);

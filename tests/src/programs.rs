@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::OnceLock;
 
+use filectx_client::{Client, Target, Token};
 use serde::Deserialize;
 
 use crate::repo;
@@ -100,6 +101,12 @@ impl Service {
     /// Its URL.
     pub fn url(&self) -> &str {
         self.ready.url.as_deref().expect("it listens on a port")
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        let target = Target::from_url(self.url()).expect("a URL");
+        Client::builder(target).token(Token::new(&self.token).expect("a token")).build().expect("a client")
     }
 
     /// What it has logged.

@@ -1,6 +1,8 @@
 //! What a test needs of its machine. Where it is missing the test says so and passes, unless `TESTS_REQUIRE` (names
 //! apart by blanks; CI names all) asks for it: then it fails.
 
+use std::process::{Command, Stdio};
+
 /// Whether `tool` can be used: `there` tells. Says so on stderr when it cannot.
 pub fn has(tool: &str, there: bool) -> bool {
     let required = std::env::var("TESTS_REQUIRE").unwrap_or_default();
@@ -16,4 +18,12 @@ pub fn has(tool: &str, there: bool) -> bool {
 pub fn program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     has(name, std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+/// Debian's Python, which sees Debian's modules; where `module` is there.
+pub fn python(module: &str) -> Option<&'static str> {
+    const PYTHON: &str = "/usr/bin/python3";
+    let import =
+        Command::new(PYTHON).arg("-c").arg(format!("import {module}")).stderr(Stdio::null()).status();
+    has(module, import.is_ok_and(|status| status.success())).then_some(PYTHON)
 }

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use filectx_client::{Client, Target, Token};
+use filectx_client::{Client, Token};
 use filectx_files::{Cancel, FenceConfig, Files};
 use filectx_openapi::{
     DeleteFileRequest, EditFileRequest, FileRequest, FindPathsRequest, FindTextRequest, Limits,
@@ -50,11 +50,6 @@ fn door() -> (Door, String) {
     (Door::new(Arc::new(Service::new(engine(), token, &Host::here().expect("a host")))), text)
 }
 
-fn client_of(service: &programs::Service) -> Client {
-    let target = Target::from_url(service.url()).expect("a URL");
-    Client::builder(target).token(Token::new(&service.token).expect("a token")).build().expect("a client")
-}
-
 fn json(value: impl Serialize) -> Value {
     serde_json::to_value(value).expect("an answer is JSON")
 }
@@ -91,7 +86,7 @@ where
     let files = Arc::new(engine());
     let (door, token) = door();
     let service = programs::Service::start(&[]);
-    let client = client_of(&service);
+    let client = service.client();
     for case in cases {
         // What changes files begins anew at each boundary.
         let mut answers = Vec::new();
@@ -235,7 +230,7 @@ async fn two_thousand_files_and_not_one_more() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("a"), "a\n").expect("a file");
     let service = programs::Service::start(&[]);
-    let client = client_of(&service);
+    let client = service.client();
     let batch = |n| ReadFileContextRequest {
         files: vec![FileRequest { path: Some("a".into()), ..FileRequest::default() }; n],
         cwd: dir.path().to_str().map(str::to_owned),
@@ -251,7 +246,7 @@ async fn two_thousand_files_and_not_one_more() {
 #[tokio::test]
 async fn the_service_ends_when_asked_to() {
     let service = programs::Service::start(&[]);
-    client_of(&service).info().await.expect("info");
+    service.client().info().await.expect("info");
     assert_eq!(service.terminate(), Some(0));
 }
 

@@ -57,6 +57,18 @@ impl Backend {
         }
     }
 
+    /// The same; `watch` is told of how many files there is an outcome.
+    pub(crate) fn read_watched(
+        &self,
+        request: &ReadFileContextRequest,
+        watch: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Result<ReadFileContextResponse, Error> {
+        match self {
+            Self::Remote { client, runtime } => runtime.block_on(client.read_watched(request, watch)),
+            Self::Embedded { files } => files.read_watched(request.clone(), &watch).map_err(refused),
+        }
+    }
+
     pub(crate) fn list(&self, request: &ListDirectoryRequest) -> Result<ListDirectoryResponse, Error> {
         match self {
             Self::Remote { client, runtime } => runtime.block_on(client.list(request)),

@@ -18,12 +18,17 @@ mod input;
 mod list;
 mod output;
 mod paths;
+mod picture;
+mod progress;
 mod quote;
 mod raw;
 mod read;
 mod runtime;
+mod save;
 mod search;
+mod sixel;
 mod suffix;
+mod terminal;
 mod write;
 
 use std::process::ExitCode;

@@ -34,6 +34,11 @@ impl Output {
         Self { out, err, style, err_style: style }
     }
 
+    /// Whether stderr is a terminal that a line may be rewritten on.
+    pub(crate) fn draws_on_stderr(&self) -> bool {
+        self.err_style.terminal && self.err_style.color
+    }
+
     /// How text for stdout is set.
     pub(crate) fn style(&self) -> Style {
         self.style

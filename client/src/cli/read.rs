@@ -1,9 +1,10 @@
 //! `filectx read`: a batch of files, as numbered lines, as the contract's response, or one file's exact bytes.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
-use filectx_client::render::{Budget, GoOn, ReadView, read_text};
+use filectx_client::render::{Budget, GoOn, ReadView, read_texts};
 use filectx_openapi::{
     As, BinaryMode, ByteRange, LineBreaks, ReadFileContextRequest, ReadFileContextResponse,
 };
@@ -13,9 +14,10 @@ use super::batch::{Batch, Chosen};
 use super::connection::Connection;
 use super::exit::{Exit, Failure};
 use super::paths::Cwd;
+use super::picture::Pictures;
 use super::quote::quoted;
-use super::raw;
 use super::suffix::written;
+use super::{progress, raw, save};
 
 /// Reads files: numbered lines, with what stopped a window and the command that goes on
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -39,6 +41,9 @@ pub(crate) struct Args {
     /// Most characters shown of each file [default: 16000; of all files: 64000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_chars: Option<u64>,
+    /// Writes binaries, and images made fit, to files in this directory; none that is there is overwritten
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["raw", "binary"])]
+    pub(crate) save_dir: Option<PathBuf>,
     /// Bytes instead of lines: OFFSET or OFFSET:LENGTH
     #[arg(long, value_name = "OFF[:LEN]", value_parser = byte_range)]
     pub(crate) byte_range: Option<ByteRange>,
@@ -101,11 +106,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, Failure> {
     }
     let batch = Batch::new(args, &cwd);
     let request = ReadFileContextRequest { files: batch.files(), ..request(args, &cwd) };
-    let chosen = batch.choose(context.backend.read(&request)?);
+    let response = progress::shown(context.out.draws_on_stderr(), request.files.len(), |watch| {
+        context.backend.read_watched(&request, watch)
+    });
+    let mut chosen = batch.choose(response?);
+    let saved = args.save_dir.as_deref().map(|dir| save::save(dir, &mut chosen.response));
+    let saved = saved.transpose()?.unwrap_or_default();
     if args.json {
-        context.out.json(&chosen.response)?;
+        context.out.json(&save::told(&chosen.response, &saved)?)?;
     } else {
         show(args, request, &chosen, context)?;
+    }
+    for file in &saved {
+        context.out.note(&file.sentence())?;
     }
     let failed = &chosen.response.failed_files;
     for failed in failed {
@@ -116,9 +129,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, Failure> {
 
 /// The request without its files.
 fn request(args: &Args, cwd: &Cwd) -> ReadFileContextRequest {
-    let summary = if args.json { BinaryMode::Content } else { BinaryMode::Summary };
+    let content = args.json || args.save_dir.is_some();
+    let summary = if content { BinaryMode::Content } else { BinaryMode::Summary };
     // No character has more than four bytes: more cannot be shown.
-    let shown = (!args.json).then(|| budget(args).file.saturating_mul(4));
+    let shown = (!content).then(|| budget(args).file.saturating_mul(4));
     ReadFileContextRequest {
         files: Vec::new(),
         cwd: cwd.cwd.clone(),
@@ -154,8 +168,15 @@ fn show(
     }
     let flags = carried(args, &context.connection);
     let go_on = |index: u64, next: &GoOn<'_>| command(&flags, args.byte_range, chosen.path(index), next);
-    let text = read_text(&view, context.out.style(), &go_on);
-    context.out.print(&text)
+    let texts = read_texts(&view, context.out.style(), &go_on);
+    let mut pictures = Pictures::of(&request, &view, context);
+    for (text, file) in texts.iter().zip(&view.files) {
+        context.out.print(text)?;
+        if let Some(picture) = pictures.take(file.request_index) {
+            context.out.print(&picture)?;
+        }
+    }
+    Ok(())
 }
 
 /// The flags that a command which goes on needs as well.

@@ -17,9 +17,14 @@ pub enum GoOn<'a> {
 
 /// The view as text. `go_on` gives the exact call that goes on with a file of the request.
 pub fn read_text(view: &ReadView, style: Style, go_on: &dyn Fn(u64, &GoOn<'_>) -> String) -> String {
-    let mut out = String::new();
+    read_texts(view, style, go_on).concat()
+}
+
+/// The view as a text for each of its files.
+pub fn read_texts(view: &ReadView, style: Style, go_on: &dyn Fn(u64, &GoOn<'_>) -> String) -> Vec<String> {
     let several = view.files.len() > 1;
-    for (at, file) in view.files.iter().enumerate() {
+    let text = |(at, file): (usize, &FileView)| {
+        let mut out = String::new();
         if several {
             let gap = if at == 0 { "" } else { "\n" };
             let name = style.paint(Paint::Bold, &format!("==> {} <==", style.name(&file.about.file_name)));
@@ -31,8 +36,9 @@ pub fn read_text(view: &ReadView, style: Style, go_on: &dyn Fn(u64, &GoOn<'_>) -
             out.push_str(&style.paint(Paint::Dim, &format!("[{note}]")));
             out.push('\n');
         }
-    }
-    out
+        out
+    };
+    view.files.iter().enumerate().map(text).collect()
 }
 
 fn blocks(file: &FileView, style: Style, out: &mut String) {

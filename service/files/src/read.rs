@@ -52,8 +52,17 @@ impl Files {
         self: &Arc<Self>,
         request: ReadFileContextRequest,
     ) -> Result<ReadFileContextResponse, ItemError> {
+        self.read_watched(request, &|_| {})
+    }
+
+    /// The same; `watch` is told now and then of how many files there is an outcome.
+    pub fn read_watched(
+        self: &Arc<Self>,
+        request: ReadFileContextRequest,
+        watch: &dyn Fn(u64),
+    ) -> Result<ReadFileContextResponse, ItemError> {
         let batch = self.read_batch(request, Delivery::Json)?;
-        Ok(respond(batch.drive()))
+        Ok(respond(batch.drive(watch)))
     }
 }
 

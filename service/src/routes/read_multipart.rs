@@ -21,7 +21,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::read::{SHORT_BATCH, TICK, is_binary};
-use crate::answer::{self, Facts};
+use crate::answer::{self, Counts, Facts};
 use crate::failure::Failure;
 use crate::hop;
 use crate::negotiate::Coding;
@@ -49,7 +49,8 @@ pub(super) async fn answer(request: ReadFileContextRequest, turn: Turn) -> Resul
         Start::Part(first) => first,
     };
     let (send, receive) = mpsc::channel(1);
-    let driver = Driver { batch, progress, deadline, send };
+    let counts = Counts::default();
+    let driver = Driver { batch, progress, deadline, send, counts: counts.clone() };
     let first = match first {
         Some(first) => first,
         // Nobody listens yet, so nobody has gone.
@@ -58,7 +59,8 @@ pub(super) async fn answer(request: ReadFileContextRequest, turn: Turn) -> Resul
     let parts = parts(&first.outcomes, coding)?;
     let complete = Arc::new(AtomicBool::new(false));
     let received = Received { receive, complete: Arc::clone(&complete), _ends: ends_with_the_caller };
-    let answer = respond(Body::new(received), &parts, coding_of(&first.outcomes, coding), Facts::default())?;
+    let facts = Facts { counted: Some(counts), ..Facts::default() };
+    let answer = respond(Body::new(received), &parts, coding_of(&first.outcomes, coding), facts)?;
     tokio::spawn(async move {
         let done = driver.send_all(parts, first).await;
         complete.store(done.is_some(), Ordering::Release);
@@ -187,6 +189,8 @@ struct Driver {
     progress: Progress,
     deadline: Instant,
     send: mpsc::Sender<Bytes>,
+    /// For the log.
+    counts: Counts,
 }
 
 impl Driver {
@@ -206,6 +210,7 @@ impl Driver {
                     Ok((parts, outcomes, open, ready))
                 })
                 .await?;
+                self.counts.set(parts.counts());
                 self.send(ready).await?;
                 let Some(open) = open else { break };
                 parts = self.send_stored(parts, open).await?;

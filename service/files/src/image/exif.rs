@@ -52,6 +52,12 @@ pub(super) struct Directory {
     pub(super) height: Option<u32>,
     pub(super) orientation: Orientation,
     pub(super) directories: u64,
+    /// Bits of a sample (of the first, where they differ).
+    pub(super) bits: Option<u32>,
+    /// Samples of a pixel.
+    pub(super) samples: Option<u32>,
+    /// Where it stands that pixels are places in a palette, if they are.
+    pub(super) palette_at: Option<usize>,
 }
 
 /// The orientation in EXIF data, with or without the `Exif\0\0` before it.
@@ -95,6 +101,9 @@ fn read_entries(endian: Endian, tiff: &[u8], entries: usize, count: u16, found: 
         match tag {
             0x100 => found.width = value,
             0x101 => found.height = value,
+            0x102 => found.bits = first_of_shorts(endian, tiff, at).map(u32::from),
+            0x106 if value == Some(3) => found.palette_at = Some(at + 8),
+            0x115 => found.samples = value,
             0x112 => {
                 let value = value.and_then(|value| u16::try_from(value).ok());
                 found.orientation = Orientation::from_exif(value.unwrap_or(1));
@@ -102,6 +111,24 @@ fn read_entries(endian: Endian, tiff: &[u8], entries: usize, count: u16, found: 
             _ => {}
         }
     }
+}
+
+/// The first of an entry's short numbers: up to two stand in the entry, more elsewhere.
+fn first_of_shorts(endian: Endian, tiff: &[u8], at: usize) -> Option<u16> {
+    match endian.u32(tiff, at + 4)? {
+        0..=2 => endian.u16(tiff, at + 8),
+        _ => endian.u16(tiff, endian.u32(tiff, at + 8)? as usize),
+    }
+}
+
+/// The same TIFF structure with the short number at `at` set.
+pub(super) fn with_short(tiff: &[u8], at: usize, value: u16) -> Vec<u8> {
+    let raw = if tiff.starts_with(b"MM") { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut changed = tiff.to_vec();
+    if let Some(field) = changed.get_mut(at..at.saturating_add(2)) {
+        field.copy_from_slice(&raw);
+    }
+    changed
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The steps that make an image fit: look at its structure, keep it if nothing has to change, else decode, scale,
 //! turn, convert and encode it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use filectx_openapi::{ImageFormat, ImageInfo};
 
 use super::colour;
@@ -32,8 +30,8 @@ pub struct FitLimits {
 /// An image that keeps to its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// Its bytes; `None`: the file's, as they are.
-    pub bytes: Option<Vec<u8>>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
     /// Its format.
     pub format: Format,
     /// What it is and what was done to it.
@@ -42,21 +40,22 @@ pub struct Fitted {
 
 /// Makes an image fit. `bytes` is the whole file.
 pub fn fit(
-    bytes: &[u8],
+    bytes: Vec<u8>,
     format: Format,
     limits: &FitLimits,
     pool: &ImagePool,
     cancel: &Cancel,
 ) -> Result<Fitted, Error> {
-    let outline = outline(bytes, format).map_err(|damaged| undecodable(format, None, damaged.0))?;
+    let outline = outline(&bytes, format).map_err(|damaged| undecodable(format, None, damaged.0))?;
     let size = outline.upright();
     too_many_pixels(format, size, limits)?;
     let target = outline.orientation.turn(fit_size(size, limits.max_pixels, limits.max_side));
     let max_source_pixels = limits.max_source_pixels;
-    let source = Source { bytes, format, outline: &outline, target, max_source_pixels, cancel };
     // The result is held a few times over: scaled, turned, converted, encoded.
     let result = u64::from(target.0) * u64::from(target.1) * 20;
-    let needed = memory(source).saturating_add(result);
+    let needed =
+        memory(Source { bytes: &bytes, format, outline: &outline, target, max_source_pixels, cancel })
+            .saturating_add(result);
     if needed > pool.capacity() {
         let detail = format!("decoding it takes {needed} bytes of memory");
         return Err(Error::ImageTooLarge {
@@ -67,9 +66,26 @@ pub fn fit(
         });
     }
     let _share = pool.take(needed, cancel)?;
+    let (limits, cancel) = (*limits, cancel.clone());
     // A decoder that panics on some damage costs this image, nothing else.
-    catch_unwind(AssertUnwindSafe(|| within_share(source, limits)))
-        .unwrap_or_else(|_| Err(undecodable(format, Some(size), "its decoder gave up")))
+    pool.run(move || {
+        let source =
+            Source { bytes: &bytes, format, outline: &outline, target, max_source_pixels, cancel: &cancel };
+        let (done, info) = within_share(source, &limits)?;
+        let (format, bytes) = match done {
+            Done::Untouched => (format, bytes),
+            Done::Encoded(step) => (step.format, step.bytes),
+        };
+        Ok(Fitted { bytes, format, info })
+    })
+    .unwrap_or_else(|| Err(undecodable(format, Some(size), "its decoder gave up")))
+}
+
+/// What became of an image.
+enum Done {
+    /// Nothing has to change.
+    Untouched,
+    Encoded(Step),
 }
 
 /// What is known without decoding. `bytes`: the file, or as much of it as is at hand.
@@ -101,7 +117,7 @@ pub fn undescribed(source_format: ImageFormat, source_bytes: u64) -> ImageInfo {
     }
 }
 
-fn within_share(source: Source<'_>, limits: &FitLimits) -> Result<Fitted, Error> {
+fn within_share(source: Source<'_>, limits: &FitLimits) -> Result<(Done, ImageInfo), Error> {
     let (outline, format) = (source.outline, source.format);
     let declared = outline.upright();
     let decoded = decode(source).map_err(|trouble| match trouble {
@@ -210,14 +226,13 @@ struct Report {
 }
 
 impl Report {
-    fn untouched(self) -> Fitted {
-        let info = self.info(self.format, self.size, false);
-        Fitted { bytes: None, format: self.format, info }
+    fn untouched(self) -> (Done, ImageInfo) {
+        (Done::Untouched, self.info(self.format, self.size, false))
     }
 
-    fn encoded(self, step: Step) -> Fitted {
+    fn encoded(self, step: Step) -> (Done, ImageInfo) {
         let info = self.info(step.format, step.size, true);
-        Fitted { bytes: Some(step.bytes), format: step.format, info }
+        (Done::Encoded(step), info)
     }
 
     fn info(self, format: Format, size: (u32, u32), re_encoded: bool) -> ImageInfo {

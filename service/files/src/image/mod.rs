@@ -14,9 +14,11 @@ mod outline;
 mod pixels;
 mod pnm;
 mod pool;
+mod raster;
 mod scale;
 mod sniff;
 
 pub use fit::{FitLimits, Fitted, describe, fit, undescribed};
 pub use pool::ImagePool;
+pub use raster::{Raster, raster};
 pub use sniff::{Format, Sniffed, sniff};

@@ -1,7 +1,11 @@
 //! What all decodes together may use: memory and threads. A bomb waits or fails; bombs in parallel do not add up.
+//!
+//! The threads are the pool's own. An allocator keeps some of what a thread has freed for that thread; decodes on all the
+//! threads that read would have it keep that many times over.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 use filectx_openapi::Limits;
@@ -13,7 +17,12 @@ use crate::{Cancel, Error};
 pub struct ImagePool {
     decodes: Turns,
     files: Turns,
+    threads: usize,
+    /// To the threads, which end with it. `None` where there are none to be had.
+    work: OnceLock<Option<mpsc::Sender<Job>>>,
 }
+
+type Job = Box<dyn FnOnce() + Send>;
 
 /// Something that there is only so much of.
 #[derive(Debug)]
@@ -51,7 +60,23 @@ impl ImagePool {
     }
 
     fn of(memory: u64, threads: usize, files: u64) -> Self {
-        Self { decodes: Turns::new(memory, threads.max(1)), files: Turns::new(files, usize::MAX) }
+        let threads = threads.max(1);
+        let (decodes, files) = (Turns::new(memory, threads), Turns::new(files, usize::MAX));
+        Self { decodes, files, threads, work: OnceLock::new() }
+    }
+
+    /// Runs `work` on a thread of the pool and waits for it; `None` when it panicked. The caller holds a share of the
+    /// decodes, so a thread is free.
+    pub(super) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let caught = || catch_unwind(AssertUnwindSafe(work)).ok();
+        let Some(threads) = self.work.get_or_init(|| start(self.threads)) else { return caught() };
+        let (tell, told) = mpsc::channel();
+        let job = Box::new(move || {
+            // Whoever asked waits for it.
+            let _ = tell.send(caught());
+        });
+        threads.send(job).ok()?;
+        told.recv().ok()?
     }
 
     /// Takes `size` bytes for an image's file, waiting for them in turn.
@@ -69,6 +94,26 @@ impl ImagePool {
     pub(super) fn capacity(&self) -> u64 {
         self.decodes.memory
     }
+}
+
+/// Starts threads that work until the sender is dropped.
+fn start(threads: usize) -> Option<mpsc::Sender<Job>> {
+    let (send, receive) = mpsc::channel::<Job>();
+    let receive = Arc::new(Mutex::new(receive));
+    let one = || {
+        let receive = Arc::clone(&receive);
+        let work = move || {
+            loop {
+                let job = receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(job) = job else { return };
+                job();
+            }
+        };
+        std::thread::Builder::new().name("filectx-image".into()).spawn(work).is_ok()
+    };
+    // Fewer than wished for serve in turn.
+    let started = (0..threads).filter(|_| one()).count();
+    (started > 0).then_some(send)
 }
 
 impl Turns {
@@ -145,6 +190,15 @@ mod tests {
         assert!(most.load(Ordering::SeqCst) <= 100);
         assert_eq!(pool.lock().memory, 100);
         assert_eq!(pool.lock().threads, 3);
+    }
+
+    #[test]
+    fn a_panic_costs_its_own_work_alone() {
+        let pool = ImagePool::of(100, 2, 100);
+        for _ in 0..5 {
+            assert_eq!(pool.run(|| -> u8 { panic!("as a decoder may") }), None);
+        }
+        assert_eq!(pool.run(|| 7), Some(7));
     }
 
     #[test]

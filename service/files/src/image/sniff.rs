@@ -110,7 +110,8 @@ pub fn sniff(head: &[u8], name: &[u8]) -> Option<Sniffed> {
     let format = match head {
         // The second form is what a transfer in text mode leaves of a PNG: no text either.
         [0x89, b'P', b'N', b'G', b'\r' | b'\n', ..] => Format::Png,
-        [0xff, 0xd8, 0xff] | [0xff, 0xd8, 0xff, 0xc0..=0xfe, ..] => Format::Jpeg,
+        // Any number of fill bytes may come before the first marker.
+        [0xff, 0xd8, 0xff] | [0xff, 0xd8, 0xff, 0xc0..=0xff, ..] => Format::Jpeg,
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', rest @ ..] if is_binary(rest) => Format::Gif,
         [b'R', b'I', b'F', b'F', size @ ..] if is_webp(size) => Format::Webp,
         [b'B', b'M', ..] if is_bmp(head) => Format::Bmp,
@@ -288,6 +289,7 @@ mod tests {
             (b"\x89PNG\n\x1a\n\0\0", "a", Some("png")),
             (b"\xff\xd8\xff", "a.png", Some("jpeg")),
             (b"\xff\xd8\xff\xe0\0\x10JFIF", "a.png", Some("jpeg")),
+            (b"\xff\xd8\xff\xff\xff\xe0", "a", Some("jpeg")),
             (b"\xff\xd8\xff\0", "a.jpg", None),
             (b"GIF89a\x02\0\x02\0\x80\0\0", "a", Some("gif")),
             (b"GIF89a is a format of 1989.\n", "a.gif", None),

@@ -188,8 +188,9 @@ impl ReadBatch {
         self.fail_rest(&Error::DeadlineExceeded);
     }
 
-    /// Reads all of it on threads of its own and waits for the end, or for the deadline.
-    pub(super) fn drive(self: &Arc<Self>) -> Vec<Outcome> {
+    /// Reads all of it on threads of its own and waits for the end, or for the deadline. `watch` is told how many files
+    /// are settled.
+    pub(super) fn drive(self: &Arc<Self>, watch: &dyn Fn(u64)) -> Vec<Outcome> {
         let help = || {
             let batch = Arc::clone(self);
             // Without a thread to be had the batch still ends, by its deadline.
@@ -198,6 +199,7 @@ impl ReadBatch {
         help();
         let mut state = self.state.lock();
         while state.settled < state.slots.len() {
+            watch(state.settled as u64);
             let left = self.plan.cancel.deadline().saturating_duration_since(Instant::now());
             let waited = self.moved.wait_for(&mut state, left.min(STALLED));
             if waited.timed_out() {

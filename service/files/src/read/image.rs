@@ -42,12 +42,12 @@ fn fitted(job: &Job<'_>, format: Format, block: &mut [u8]) -> Result<Vec<Piece>,
     } else {
         job.source.read_range(0, size, cancel)?
     };
-    let fitted = fit(&bytes, format, &job.plan.image, images, cancel)?;
     let revision = if job.hashed() { hash_revision(&bytes) } else { job.source.identity().stat_revision() };
+    let fitted = fit(bytes, format, &job.plan.image, images, cancel)?;
     let context = FileContext {
         revision,
         mime_type: Some(fitted.format.mime_type().to_owned()),
-        binary_content: Some(Base64(fitted.bytes.unwrap_or(bytes))),
+        binary_content: Some(Base64(fitted.bytes)),
         image: Some(fitted.info),
         ..job.base.clone()
     };

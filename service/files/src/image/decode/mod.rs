@@ -4,6 +4,7 @@
 mod jpeg;
 mod others;
 mod png;
+mod tiff;
 mod webp;
 
 use super::outline::{Detail, Outline};
@@ -77,6 +78,7 @@ pub(super) fn decode(source: Source<'_>) -> Result<Decoded, Trouble> {
         Format::Png => png::decode(source)?,
         Format::Jpeg => jpeg::decode(source)?,
         Format::Webp => webp::decode(source)?,
+        Format::Tiff => tiff::decode(source)?,
         _ => others::decode(source)?,
     };
     let animated = source.outline.frames.is_some_and(|frames| frames > 1);
@@ -93,10 +95,11 @@ pub(super) fn memory(source: Source<'_>) -> u64 {
     match (&source.outline.detail, source.format) {
         (Detail::Jpeg(detail), _) => jpeg::memory(detail, source),
         (Detail::Webp(detail), _) => webp::memory(detail, pixels),
+        (Detail::Tiff(detail), _) => tiff::memory(detail, source),
         (Detail::None, Format::Png) => png::memory(source),
         // Deep samples, and a frame beside its screen, in the worst case; most hold half of it.
         (Detail::None, Format::Gif) => pixels * 12,
-        (Detail::None, Format::Tiff | Format::Pnm) => pixels * 8,
+        (Detail::None, Format::Pnm) => pixels * 8,
         (Detail::None, _) => pixels * 5,
     }
 }

@@ -1,8 +1,9 @@
-//! The formats that the `image` crate decodes: GIF and animated PNG frame by frame, BMP, TIFF, ICO, TGA, PNM, QOI.
+//! The formats that the `image` crate decodes: GIF and animated PNG frame by frame, BMP, ICO, TGA, PNM, QOI.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 
-use image::codecs::{bmp, gif, ico, png, pnm, qoi, tga, tiff};
+use image::codecs::{bmp, gif, ico, png, pnm, qoi, tga};
 use image::error::{ImageError, LimitErrorKind};
 use image::{AnimationDecoder, DynamicImage, Frames, ImageDecoder, Limits};
 
@@ -17,19 +18,34 @@ pub(super) fn decode(source: Source<'_>) -> Result<Decoded, Trouble> {
     let input = || Cursor::new(source.bytes);
     match source.format {
         Format::Gif => {
-            let mut decoder = gif::GifDecoder::new(input()).map_err(trouble)?;
+            let bytes = on_a_large_screen(source);
+            let mut decoder = gif::GifDecoder::new(Cursor::new(&*bytes)).map_err(trouble)?;
             decoder.set_limits(limits(source)).map_err(trouble)?;
             let icc = decoder.icc_profile().ok().flatten();
             let (pixels, whole) = first_frame(source, decoder.into_frames())?;
             Ok(Decoded { size: pixels.size, pixels, icc, whole })
         }
         Format::Bmp => still(source, bmp::BmpDecoder::new(input())),
-        Format::Tiff => still(source, tiff::TiffDecoder::new(input())),
         Format::Ico => still(source, ico::IcoDecoder::new(input())),
         Format::Tga => still(source, tga::TgaDecoder::new(input())),
         Format::Pnm => still(source, pnm::PnmDecoder::new(input())),
         Format::Qoi => still(source, qoi::QoiDecoder::new(input())),
-        Format::Png | Format::Jpeg | Format::Webp => Err(Trouble::Unsupported("this")),
+        Format::Png | Format::Jpeg | Format::Tiff | Format::Webp => Err(Trouble::Unsupported("this")),
+    }
+}
+
+/// The GIF with a screen that holds its first frame: the decoder cuts off what reaches beyond.
+fn on_a_large_screen(source: Source<'_>) -> Cow<'_, [u8]> {
+    let sides = [source.outline.size.0, source.outline.size.1];
+    let screen: Vec<u8> =
+        sides.into_iter().filter_map(|side| u16::try_from(side).ok()).flat_map(u16::to_le_bytes).collect();
+    match source.bytes.get(6..10) {
+        Some(declared) if declared != screen && screen.len() == 4 => {
+            let mut bytes = source.bytes.to_vec();
+            bytes[6..10].copy_from_slice(&screen);
+            Cow::Owned(bytes)
+        }
+        _ => Cow::Borrowed(source.bytes),
     }
 }
 

@@ -12,10 +12,15 @@ pub(super) fn outline(bytes: &[u8]) -> Result<Outline, Damaged> {
     else {
         return Err(Damaged("it ends inside its header"));
     };
-    let mut outline = Outline { size: (width.into(), height.into()), ..Outline::default() };
-    let mut blocks = Blocks { at: 13 + colour_table(flags), ..Blocks::default() };
+    let screen = (u32::from(width), u32::from(height));
+    let mut blocks = Blocks { screen, at: 13 + colour_table(flags), ..Blocks::default() };
     blocks.keep(0..blocks.at);
-    if blocks.walk(bytes).is_some() {
+    let ended = blocks.walk(bytes).is_some();
+    let mut outline = Outline { size: screen, ..Outline::default() };
+    if let Some(reach) = blocks.reach {
+        outline.size = (screen.0.max(reach.0), screen.1.max(reach.1));
+    }
+    if ended {
         outline.frames = Some(blocks.frames);
         // Several frames are an animation; a text block is drawn by nobody but would have to be.
         if blocks.frames == 1 && !blocks.odd {
@@ -36,6 +41,9 @@ fn colour_table(flags: u8) -> usize {
 #[derive(Default)]
 struct Blocks {
     at: usize,
+    screen: (u32, u32),
+    /// How far the first frame reaches. Where that is beyond the screen, viewers show all of it.
+    reach: Option<(u32, u32)>,
     frames: u64,
     dropped: bool,
     odd: bool,
@@ -55,7 +63,7 @@ impl Blocks {
                 }
                 0x2c => {
                     let flags = slice(bytes, start + 1, 9)?[8];
-                    self.frames += 1;
+                    self.frame(bytes, start + 1)?;
                     self.at = start + 10 + colour_table(flags) + 1;
                     self.sub_blocks(bytes)?;
                     self.keep(start..self.at);
@@ -73,6 +81,16 @@ impl Blocks {
                 _ => return None,
             }
         }
+    }
+
+    fn frame(&mut self, bytes: &[u8], at: usize) -> Option<()> {
+        let side = |at| Endian::Little.u16(bytes, at).map(u32::from);
+        let reach = (side(at)? + side(at + 4)?, side(at + 2)? + side(at + 6)?);
+        self.frames += 1;
+        // Readers do not agree on what such a file shows.
+        self.odd |= reach.0 > self.screen.0 || reach.1 > self.screen.1;
+        self.reach.get_or_insert(reach);
+        Some(())
     }
 
     fn sub_blocks(&mut self, bytes: &[u8]) -> Option<()> {
@@ -129,6 +147,17 @@ mod tests {
                     assert_eq!(stripped, gif(&[control, FRAME], b""));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_frame_beyond_the_screen_makes_the_picture_larger_and_unclean() {
+        let cases =
+            [([0, 0, 2, 1], (2, 1), true), ([1, 0, 2, 1], (3, 1), false), ([0, 4, 1, 2], (2, 6), false)];
+        for ([left, top, width, height], size, clean) in cases {
+            let frame = [b',', left, 0, top, 0, width, 0, height, 0, 0, 2, 2, 0x4c, 1, 0];
+            let found = outline(&gif(&[&frame], b"")).unwrap();
+            assert_eq!((found.size, found.plain == Plain::Clean), (size, clean), "{frame:?}");
         }
     }
 

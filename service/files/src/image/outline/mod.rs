@@ -13,13 +13,14 @@ use super::exif::Orientation;
 use super::sniff::Format;
 
 pub(super) use jpeg::{Coding, Jpeg};
+pub(super) use others::Tiff;
 pub(super) use png::decompress_profile;
 pub(super) use webp::Webp;
 
 /// What the structure says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outline {
-    /// Width and height, as stored.
+    /// Width and height, as stored; of a GIF as far as its first frame reaches.
     pub(super) size: (u32, u32),
     pub(super) orientation: Orientation,
     /// How many frames (or pages) there are; `None` when the bytes end before that is known.
@@ -46,6 +47,7 @@ pub(super) enum Plain {
 #[derive(Clone, Debug, Default)]
 pub(super) enum Detail {
     Jpeg(Jpeg),
+    Tiff(Tiff),
     Webp(Webp),
     #[default]
     None,

@@ -3,9 +3,18 @@
 use super::super::bytes::Endian;
 use super::super::exif;
 use super::super::pnm as pnm_header;
-use super::{Damaged, Outline};
+use super::{Damaged, Detail, Outline};
 
 const LITTLE: Endian = Endian::Little;
+/// What the first directory of a TIFF says of its samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Tiff {
+    /// Bytes of a pixel.
+    pub(in super::super) pixel_bytes: u64,
+    /// Where it stands that pixels are places in a palette, if they are.
+    pub(in super::super) palette_at: Option<usize>,
+}
+
 const SHORT: Damaged = Damaged("it ends inside its header");
 
 fn of_size(width: u32, height: u32) -> Outline {
@@ -29,11 +38,13 @@ pub(super) fn tiff(bytes: &[u8]) -> Result<Outline, Damaged> {
     let (Some(width), Some(height)) = (directory.width, directory.height) else {
         return Err(Damaged("its first directory names no size"));
     };
-    let orientation = directory.orientation;
+    let samples = u64::from(directory.samples.unwrap_or(1));
+    let pixel_bytes = samples.saturating_mul(u64::from(directory.bits.unwrap_or(1)).div_ceil(8));
     Ok(Outline {
         size: (width, height),
-        orientation,
+        orientation: directory.orientation,
         frames: Some(directory.directories),
+        detail: Detail::Tiff(Tiff { pixel_bytes, palette_at: directory.palette_at }),
         ..Outline::default()
     })
 }
