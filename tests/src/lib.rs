@@ -7,3 +7,4 @@ pub mod golden;
 pub mod programs;
 pub mod repo;
 pub mod require;
+pub mod sshd;

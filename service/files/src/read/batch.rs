@@ -189,7 +189,7 @@ impl ReadBatch {
     }
 
     /// Reads all of it on threads of its own and waits for the end, or for the deadline.
-    pub(super) fn drive(self: &Arc<Self>) -> Vec<Outcome> {
+    pub fn drive(self: &Arc<Self>) -> Vec<Outcome> {
         let help = || {
             let batch = Arc::clone(self);
             // Without a thread to be had the batch still ends, by its deadline.
