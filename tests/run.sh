@@ -11,6 +11,7 @@ step "tools from Debian"
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need cc gcc
+need strip binutils
 need patch patch
 need rg ripgrep
 need setfattr attr

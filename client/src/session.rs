@@ -143,6 +143,28 @@ enum Answerer<'a> {
     Host(&'a str, Client),
 }
 
+/// Asks who is to answer; a host once more when the way there was lost and the call cannot have changed anything.
+macro_rules! ask {
+    ($session:ident, $answerer:expr, $operation:ident, $request:ident) => {
+        match $answerer {
+            Answerer::Local(local) => {
+                let answer = local.$operation($request).await?;
+                Ok(Served { served_by: ServedBy::Local, answer })
+            }
+            Answerer::Host(host_id, client) => {
+                let answer = match client.$operation($request).await {
+                    Err(error) if error.is_lost() => match $session.hosts.recovered(host_id).await {
+                        Some(client) => client.$operation($request).await?,
+                        None => return Err(error),
+                    },
+                    answer => answer?,
+                };
+                Ok(Served { served_by: ServedBy::Host(host_id.to_owned()), answer })
+            }
+        }
+    };
+}
+
 impl Session {
     /// A session whose hosts are these, and whose engine is this, if there is one.
     pub fn new(kind: SessionType, hosts: Arc<dyn Hosts>, local: Option<Local>) -> Self {
@@ -166,48 +188,37 @@ impl Session {
         &self,
         request: &ReadFileContextRequest,
     ) -> Result<Served<ReadFileContextResponse>, Error> {
-        self.looking(async |local| local.read(request).await, async |client| client.read(request).await).await
+        ask!(self, self.for_looking()?, read, request)
     }
 
     /// Lists one directory.
     pub async fn list(&self, request: &ListDirectoryRequest) -> Result<Served<ListDirectoryResponse>, Error> {
-        self.looking(async |local| local.list(request).await, async |client| client.list(request).await).await
+        ask!(self, self.for_looking()?, list, request)
     }
 
     /// Searches contents.
     pub async fn find_text(&self, request: &FindTextRequest) -> Result<Served<FindTextResponse>, Error> {
-        self.looking(
-            async |local| local.find_text(request).await,
-            async |client| client.find_text(request).await,
-        )
-        .await
+        ask!(self, self.for_looking()?, find_text, request)
     }
 
     /// Searches names.
     pub async fn find_paths(&self, request: &FindPathsRequest) -> Result<Served<FindPathsResponse>, Error> {
-        self.looking(
-            async |local| local.find_paths(request).await,
-            async |client| client.find_paths(request).await,
-        )
-        .await
+        ask!(self, self.for_looking()?, find_paths, request)
     }
 
     /// Edits one file exactly.
     pub async fn edit(&self, request: &EditFileRequest) -> Result<Served<EditFileResponse>, Error> {
-        self.changing(async |local| local.edit(request).await, async |client| client.edit(request).await)
-            .await
+        ask!(self, self.for_changing()?, edit, request)
     }
 
     /// Writes one whole file.
     pub async fn write(&self, request: &WriteFileRequest) -> Result<Served<WriteFileResponse>, Error> {
-        self.changing(async |local| local.write(request).await, async |client| client.write(request).await)
-            .await
+        ask!(self, self.for_changing()?, write, request)
     }
 
     /// Deletes one file or link.
     pub async fn delete(&self, request: &DeleteFileRequest) -> Result<Served<DeleteFileResponse>, Error> {
-        self.changing(async |local| local.delete(request).await, async |client| client.delete(request).await)
-            .await
+        ask!(self, self.for_changing()?, delete, request)
     }
 
     /// The whole of a file as the base of a diff. A base that lacks something would corrupt the diff: it is none.
@@ -296,45 +307,6 @@ impl Session {
                 None => Err(Error::NotConnected { host: host_id.clone() }),
             },
         }
-    }
-
-    async fn looking<T>(
-        &self,
-        here: impl AsyncFn(&Local) -> Result<T, Error>,
-        there: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<Served<T>, Error> {
-        self.answered(self.for_looking()?, here, there).await
-    }
-
-    async fn changing<T>(
-        &self,
-        here: impl AsyncFn(&Local) -> Result<T, Error>,
-        there: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<Served<T>, Error> {
-        self.answered(self.for_changing()?, here, there).await
-    }
-
-    /// Asks who is to answer; a host once more when the way there was lost and the call cannot have changed anything.
-    async fn answered<T>(
-        &self,
-        answerer: Answerer<'_>,
-        here: impl AsyncFn(&Local) -> Result<T, Error>,
-        there: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<Served<T>, Error> {
-        let (host_id, client) = match answerer {
-            Answerer::Local(local) => {
-                return Ok(Served { served_by: ServedBy::Local, answer: here(local).await? });
-            }
-            Answerer::Host(host_id, client) => (host_id, client),
-        };
-        let answer = match there(&client).await {
-            Err(error) if error.is_lost() => match self.hosts.recovered(host_id).await {
-                Some(client) => there(&client).await?,
-                None => return Err(error),
-            },
-            answer => answer?,
-        };
-        Ok(Served { served_by: ServedBy::Host(host_id.to_owned()), answer })
     }
 }
 

@@ -6,6 +6,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use filectx_client::ssh::{HostOptions, Place};
+
 use crate::programs::{program, signal};
 
 /// The program of OpenSSH's server, which no user has on the path.
@@ -87,6 +89,8 @@ impl Host {
             command.env_remove(name);
         }
         command
+            .arg("--filectxd")
+            .arg(to_bring())
             .args(args)
             .env("FILECTX_HOST", "host")
             .env("FILECTX_SSH", self.path("ssh"))
@@ -112,6 +116,32 @@ impl Host {
         texts.filter_map(pid).filter(|pid| Path::new(&format!("/proc/{pid}/exe")).exists()).collect()
     }
 
+    /// What the service that was started last said, and its token.
+    pub fn state(&self) -> (serde_json::Value, String) {
+        let entries = std::fs::read_dir(self.path("run/filectx")).into_iter().flatten().flatten();
+        let state = entries.map(|entry| entry.path()).find(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ssh-")) && path.is_file()
+        });
+        let text = std::fs::read_to_string(state.expect("a service was started")).expect("a state");
+        let ready: serde_json::Value =
+            serde_json::from_str(text.lines().nth(1).expect("a ready line")).expect("JSON");
+        let token = std::fs::read_to_string(ready["token_file"].as_str().expect("a file")).expect("a token");
+        (ready, token.trim().to_owned())
+    }
+
+    /// The library's options for this host.
+    pub fn options(&self) -> HostOptions {
+        let mut options = HostOptions::new("host");
+        options.ssh = self.path("ssh").into_os_string();
+        options.program = Some(to_bring());
+        options
+    }
+
+    /// A place for the library on the agent's side.
+    pub fn place(&self) -> Place {
+        Place::of_process_below(&self.path("agent")).expect("a place")
+    }
+
     /// The processes of sshd for the connections that are there, without the one that listens.
     pub fn sessions(&self) -> Vec<u32> {
         descendants(self.sshd.id())
@@ -129,6 +159,21 @@ impl Drop for Host {
         let _ = self.sshd.kill();
         let _ = self.sshd.wait();
     }
+}
+
+/// A `filectxd` without what only a debugger wants: it is sent often.
+pub fn to_bring() -> PathBuf {
+    let whole = program("filectxd");
+    let stripped = whole.with_file_name("filectxd.stripped");
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    if changed(&stripped) < changed(&whole) {
+        // Tests that run side by side may all do this; each puts a whole one in place.
+        let new = whole.with_file_name(format!("filectxd.{}.new", std::process::id()));
+        let done = Command::new("strip").arg("-o").arg(&new).arg(&whole).status();
+        assert!(done.is_ok_and(|status| status.success()), "strip");
+        std::fs::rename(new, &stripped).expect("the program takes its place");
+    }
+    stripped
 }
 
 /// All processes below this one.
@@ -167,4 +212,38 @@ fn try_start(dir: &Path, config: &str) -> Option<(Child, u16)> {
     let _ = sshd.wait();
     eprintln!("sshd: {line}");
     None
+}
+
+/// Output as text.
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+/// What a command that did all printed.
+#[track_caller]
+pub fn printed(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(0), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a command that failed as a whole said.
+#[track_caller]
+pub fn failed(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(2), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stderr)
+}
+
+/// A host with a file, if this machine can have one.
+pub fn host(config: &str) -> Option<Host> {
+    available().then(|| {
+        let host = Host::start(config);
+        host.write("home/a.txt", "one\ntwo\n");
+        host
+    })
+}
+
+/// Reads the host's file.
+#[track_caller]
+pub fn reads(host: &Host) {
+    assert!(printed(&host.run(&["read", "~/a.txt"])).contains("two"));
 }

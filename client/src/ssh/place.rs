@@ -15,8 +15,9 @@ use super::forward::Forward;
 use super::start::Service;
 use crate::runtime;
 
-/// The longest directory whose sockets still have a name that fits: 108 bytes, of which `ssh` takes 18 for a moment.
-const LONGEST: usize = 108 - 18 - 25;
+/// The longest directory whose sockets still have a name that fits into 108 bytes: less what `ssh` adds for a moment, the
+/// socket's name, the directory of a process, and `/ssh`.
+const LONGEST: usize = 107 - 17 - 19 - 9 - 4;
 
 /// A directory of ways.
 #[derive(Clone, Debug)]
@@ -49,9 +50,13 @@ impl Place {
 
     /// A place of this process alone; what is in it ends with it.
     pub fn of_process() -> io::Result<Self> {
+        Self::of_process_below(&Self::shared()?.directory)
+    }
+
+    /// The same, below a directory of this user alone.
+    pub fn of_process_below(directory: &Path) -> io::Result<Self> {
         let name = crate::token::random_hex(4)?;
-        let directory = private(Self::shared()?.directory.join(name))?;
-        Ok(Self { directory, private: true })
+        Ok(Self { directory: private(directory.join(name))?, private: true })
     }
 
     /// Whether it is this process's alone.

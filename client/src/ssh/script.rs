@@ -103,7 +103,7 @@ impl HostOptions {
             let stdin = running.stdin.take();
             let mut feeding = std::pin::pin!(feed(stdin, upload, limit));
             let mut noising = std::pin::pin!(collect(&mut stderr, &mut noise));
-            let (mut fed, mut quiet) = (upload.is_none(), false);
+            let (mut fed, mut quiet) = (false, false);
             let mut end = Instant::now() + limit;
             loop {
                 tokio::select! {
@@ -198,7 +198,7 @@ pub(crate) struct Running {
     pub(crate) stdout: ChildStdout,
 }
 
-/// Sends what is to be sent, and closes. Fails with true when the host takes nothing for `silence`.
+/// Sends what is to be sent, if anything, and closes: a start-up file that reads must not wait for more. Fails with true when the host takes nothing for `silence`.
 async fn feed(stdin: Option<ChildStdin>, upload: Option<Upload<'_>>, silence: Duration) -> Result<(), bool> {
     let (Some(mut stdin), Some(upload)) = (stdin, upload) else { return Ok(()) };
     let total = upload.bytes.len() as u64;
