@@ -11,6 +11,7 @@ step "tools from Debian"
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need cc gcc
+need strip binutils
 need patch patch
 need rg ripgrep
 need setfattr attr
@@ -18,6 +19,8 @@ need setfacl acl
 need unshare util-linux
 need systemd-analyze systemd
 need script bsdutils
+need ssh openssh-client
+[ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 /usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

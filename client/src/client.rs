@@ -51,6 +51,7 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub struct ClientBuilder {
     config: HttpConfig,
+    info: Option<Arc<InfoResponse>>,
 }
 
 impl ClientBuilder {
@@ -82,10 +83,17 @@ impl ClientBuilder {
         self
     }
 
+    /// What the service said of itself when the token was new: a service that proves to know the token is still that one.
+    #[must_use]
+    pub fn known_info(mut self, info: Arc<InfoResponse>) -> Self {
+        self.info = Some(info);
+        self
+    }
+
     /// The client. It connects with its first call.
     pub fn build(self) -> Result<Client, ConfigError> {
         let http = Http::new(self.config)?;
-        Ok(Client(Arc::new(Inner { http, info: Mutex::new(None) })))
+        Ok(Client(Arc::new(Inner { http, info: Mutex::new(self.info) })))
     }
 }
 
@@ -100,6 +108,7 @@ impl Client {
                 max_answer_bytes: MAX_ANSWER_BYTES,
                 compress: false,
             },
+            info: None,
         }
     }
 
@@ -196,6 +205,14 @@ impl Client {
         Ok(info)
     }
 
+    /// What the service said of itself; asked for if it is not known yet.
+    pub(crate) async fn who(&self) -> Result<Arc<InfoResponse>, Error> {
+        match self.known_info() {
+            Some(info) => Ok(info),
+            None => self.info().await,
+        }
+    }
+
     fn known_info(&self) -> Option<Arc<InfoResponse>> {
         self.0.info.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -244,10 +261,7 @@ impl Client {
 
     /// Sends a change: once more with the same key, if nothing came back and the service is still the same.
     async fn change<T: DeserializeOwned>(&self, route: &'static str, payload: Payload) -> Result<T, Error> {
-        let before = match self.known_info() {
-            Some(info) => info,
-            None => self.info().await?,
-        };
+        let before = self.who().await?;
         let key = random_hex(16).map_err(|error| Error::protocol(error.to_string()))?;
         let call = Call { idempotency_key: Some(key.clone()), ..self.call(route, payload, None) };
         let first = match self.0.http.send(&call).await {

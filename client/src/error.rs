@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use filectx_openapi::{Code, Problem};
 
+use crate::host_error::HostError;
+
 /// Why a call failed as a whole.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -48,6 +50,9 @@ pub enum Error {
         /// What was wrong with it.
         detail: String,
     },
+    /// The host could not be reached: the step that failed, what was said, and what to do.
+    #[error(transparent)]
+    Host(Box<HostError>),
     /// The call was given up by the caller.
     #[error("the call was cancelled")]
     Cancelled,
@@ -103,6 +108,7 @@ impl Error {
             Error::Version { .. } => "version",
             Error::Refused(problem) => problem.code.as_str(),
             Error::Protocol { .. } => "protocol",
+            Error::Host(error) => error.step.name(),
             Error::Cancelled => "cancelled",
             Error::NotConnected { .. } => "not_connected",
             Error::OutcomeUnknown { .. } => "outcome_unknown",
@@ -117,10 +123,17 @@ impl Error {
         }
     }
 
+    /// Whether the way to the service is lost, and nothing was changed by the call: a new way may help. A change that
+    /// may have happened is never one of these.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Error::Connect { .. } | Error::Timeout { .. } | Error::Unauthorized { .. })
+    }
+
     /// What may help, where the service said so.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Refused(problem) => problem.hint.as_deref(),
+            Error::Host(error) => Some(error.hint.as_str()).filter(|hint| !hint.is_empty()),
             _ => None,
         }
     }

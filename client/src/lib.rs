@@ -5,12 +5,21 @@
 
 mod client;
 mod error;
+mod host_error;
+#[cfg(feature = "ssh")]
+pub mod hosts;
 mod http;
+mod local;
 pub mod multipart;
 mod pace;
 mod payload;
 mod proof;
 pub mod render;
+#[cfg(any(feature = "cli", feature = "ssh"))]
+pub mod runtime;
+pub mod session;
+#[cfg(feature = "ssh")]
+pub mod ssh;
 #[cfg(test)]
 mod stub;
 mod target;
@@ -20,6 +29,8 @@ mod watch;
 
 pub use client::{API, Client, ClientBuilder};
 pub use error::{ConfigError, Error, Phase};
+pub use host_error::{HostError, Step};
+pub use local::Local;
 pub use payload::Content;
 pub use target::Target;
 pub use time::TimeLimits;

@@ -24,6 +24,9 @@ pub struct Settings {
     /// Listen on this Unix socket instead (0600, in a directory of your own)
     #[arg(long, value_name = "PATH", conflicts_with = "listen")]
     pub socket: Option<PathBuf>,
+    /// Listen on this Unix socket too: for callers of whom it is not known yet which of the two reaches them
+    #[arg(long, value_name = "PATH")]
+    pub also_socket: Option<PathBuf>,
     /// Where the token is written [default: PORT.token in $XDG_RUNTIME_DIR/filectx or /tmp/filectx-UID]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
@@ -77,8 +80,8 @@ pub enum Listen {
 /// The settings in force.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to listen.
-    pub listen: Listen,
+    /// Where to listen: a port or a socket, and the socket beside it.
+    pub listen: Vec<Listen>,
     /// Where the token goes; `None` = the runtime directory.
     pub token_file: Option<PathBuf>,
     /// Whether to print the ready line.
@@ -136,6 +139,11 @@ pub enum ConfigError {
         /// Its name.
         name: &'static str,
     },
+    /// Both `listen` and `socket` in one source.
+    #[error(
+        "{0} sets both listen and socket; one service listens on one of them (also-socket adds one to a port)"
+    )]
+    ListenTwice(&'static str),
     /// No address.
     #[error("--listen {0}: no address and port; write it as 127.0.0.1:0")]
     Address(String),
@@ -144,9 +152,6 @@ pub enum ConfigError {
         "--listen {0}: filectxd listens on 127.0.0.1 or [::1] only; SSH, or a port forward, brings callers from elsewhere"
     )]
     NotLoopback(SocketAddr),
-    /// Both `listen` and `socket` in one source.
-    #[error("{0} sets both listen and socket; one service listens on one of them")]
-    ListenTwice(&'static str),
 }
 
 impl Config {
@@ -196,7 +201,7 @@ fn resolve(sources: [(Settings, &'static str); 3]) -> Result<Config, ConfigError
     let [(flags, _), (environment, _), (file, _)] = sources;
     let settings = flags.or(environment).or(file);
     Ok(Config {
-        listen,
+        listen: std::iter::once(listen).chain(settings.also_socket.map(Listen::Unix)).collect(),
         token_file: settings.token_file,
         ready_json: settings.ready_json.unwrap_or(false),
         fences: FenceConfig {
@@ -215,6 +220,7 @@ impl Settings {
     /// These settings, completed by `other`. (Where to listen and the limits are resolved apart.)
     fn or(self, other: Self) -> Self {
         Self {
+            also_socket: self.also_socket.or(other.also_socket),
             token_file: self.token_file.or(other.token_file),
             ready_json: self.ready_json.or(other.ready_json),
             root: self.root.or(other.root),
@@ -247,6 +253,7 @@ fn from_environment(variables: &BTreeMap<String, String>) -> Result<Settings, Co
     Ok(Settings {
         listen: text("FILECTX_LISTEN").cloned(),
         socket: text("FILECTX_SOCKET").map(PathBuf::from),
+        also_socket: text("FILECTX_ALSO_SOCKET").map(PathBuf::from),
         token_file: text("FILECTX_TOKEN_FILE").map(PathBuf::from),
         ready_json: switch(variables, "FILECTX_READY_JSON")?,
         root: list("FILECTX_ROOT").map(|items| items.map(PathBuf::from).collect()),

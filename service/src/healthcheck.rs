@@ -19,7 +19,7 @@ pub fn check(config: &Config) -> Result<(), String> {
     let token =
         |path: &Path| std::fs::read_to_string(path).ok().and_then(|text| Token::from_text(text.trim()));
     let known = config.token_file.as_deref().and_then(token);
-    match &config.listen {
+    match config.listen.first().ok_or("it would listen nowhere")? {
         Listen::Tcp(address) if address.port() != 0 => ask_port(*address, known.as_ref()),
         Listen::Unix(path) => ask_socket(path, known.as_ref()),
         // The system chose the port: the token file in the runtime directory is named after it.

@@ -21,6 +21,7 @@ mod log;
 mod negotiate;
 mod outcomes;
 mod parts;
+pub mod relay;
 mod router;
 mod routes;
 pub mod serve;

@@ -11,7 +11,7 @@ use filectx_service::config::{Config, Settings};
 use filectx_service::guard::token::{Token, runtime_directory};
 use filectx_service::host::Host;
 use filectx_service::serve::{Listener, idle, serve};
-use filectx_service::{Door, Service, document, healthcheck, init_log, systemd};
+use filectx_service::{Door, Service, document, healthcheck, init_log, relay, systemd};
 
 /// Small requests make many small allocations, large answers few large ones; this allocator is quick at both.
 #[global_allocator]
@@ -39,6 +39,8 @@ enum Command {
     Openapi,
     /// Ask the service that these settings start whether it is alive (flags stand before the command)
     Healthcheck,
+    /// Carry stdin and stdout to the service that these settings name, for a caller that reaches this host by SSH alone
+    Relay,
 }
 
 type Failed = Box<dyn std::error::Error>;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Some(Command::Openapi) => print_document(),
         Some(Command::Healthcheck) => load(arguments).and_then(|config| Ok(healthcheck::check(&config)?)),
+        Some(Command::Relay) => load(arguments).and_then(|config| Ok(relay::carry(&config.listen)?)),
         None => load(arguments).and_then(run),
     };
     match done {
@@ -87,13 +90,22 @@ async fn start(config: Config, cores: usize) -> Result<(), Failed> {
     let files = with_journal(Files::new(&config.fences, config.limits.clone())?);
     let host = Host::here()?;
     let told_to_stop = stop_signal()?;
-    let listener = match systemd::handed_over()? {
-        Some(socket) => Listener::adopt(socket)?,
-        None => Listener::bind(&config.listen).await?,
-    };
+    let mut listeners = Vec::new();
+    match systemd::handed_over()? {
+        Some(socket) => listeners.push(Listener::adopt(socket)?),
+        None => {
+            for listen in &config.listen {
+                listeners.push(Listener::bind(listen).await?);
+            }
+        }
+    }
+    let (url, socket) =
+        (listeners.iter().find_map(Listener::url), listeners.iter().find_map(Listener::socket));
+    let socket = socket.map(Path::to_owned);
     let token_file = match config.token_file {
         Some(path) => std::path::absolute(path)?,
-        None => runtime_directory()?.join(listener.token_name()),
+        // The port's name where there is one: the first.
+        None => runtime_directory()?.join(listeners[0].token_name()),
     };
     let token = Token::generate()?;
     token.write(&token_file)?;
@@ -104,9 +116,9 @@ async fn start(config: Config, cores: usize) -> Result<(), Failed> {
             "no --root: callers with the token reach every file that this user may reach"
         );
     }
-    tracing::info!(url = listener.url(), socket = ?listener.socket(), ?token_file, "listening");
+    tracing::info!(url, ?socket, ?token_file, "listening");
     if config.ready_json {
-        say_ready(&listener, &token_file, &host)?;
+        say_ready(url.as_deref(), socket.as_deref(), &token_file, &host)?;
     }
     systemd::tell("READY=1");
     let stop = async {
@@ -119,7 +131,7 @@ async fn start(config: Config, cores: usize) -> Result<(), Failed> {
         }
         systemd::tell("STOPPING=1");
     };
-    serve(&Door::new(Arc::clone(&service)), listener, stop).await;
+    serve(&Door::new(Arc::clone(&service)), listeners, stop).await;
     service.token().remove(&token_file);
     tracing::info!("stopped");
     Ok(())
@@ -152,11 +164,11 @@ fn allow_descriptors() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-fn say_ready(listener: &Listener, token_file: &Path, host: &Host) -> io::Result<()> {
+fn say_ready(url: Option<&str>, socket: Option<&Path>, token_file: &Path, host: &Host) -> io::Result<()> {
     let line = serde_json::json!({
-        "url": listener.url(),
+        "url": url,
         "token_file": token_file.to_string_lossy(),
-        "socket": listener.socket().map(|path| path.to_string_lossy()),
+        "socket": socket.map(Path::to_string_lossy),
         "pid": std::process::id(),
         "version": env!("CARGO_PKG_VERSION"),
         "instance_id": host.instance_id,

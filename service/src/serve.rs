@@ -161,31 +161,38 @@ pub async fn idle(service: &Service, patience: Duration) {
 }
 
 /// Answers connections until `stop` is ready; then accepts no more, lets what runs finish (10 s at most), and returns.
-pub async fn serve(door: &Door, listener: Listener, stop: impl Future<Output = ()>) {
+pub async fn serve(door: &Door, listeners: Vec<Listener>, stop: impl Future<Output = ()>) {
     let (stopping, stopped) = watch::channel(false);
     let free = Arc::new(Semaphore::new(CONNECTIONS));
-    let accepting = async {
-        // The semaphore is never closed.
-        while let Ok(place) = Arc::clone(&free).acquire_owned().await {
-            let stopped = stopped.clone();
-            match accept(&listener, door, move || drop(place), stopped).await {
-                Ok(()) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    };
+    let accepting = listeners.iter().map(|listener| accept_all(listener, door, &free, &stopped));
+    let accepting = futures_util::future::join_all(accepting);
     tokio::select! {
         () = stop => {}
-        () = accepting => {}
+        _ = accepting => {}
     }
-    drop((listener, stopped));
+    drop((listeners, stopped));
     stopping.send_replace(true);
     // Every connection holds a receiver until it ends.
     if tokio::time::timeout(STOP_TIME, stopping.closed()).await.is_err() {
         tracing::warn!(under_way = door.service().activity().under_way(), "stopped before all was done");
+    }
+}
+
+async fn accept_all(
+    listener: &Listener,
+    door: &Door,
+    free: &Arc<Semaphore>,
+    stopped: &watch::Receiver<bool>,
+) {
+    // The semaphore is never closed.
+    while let Ok(place) = Arc::clone(free).acquire_owned().await {
+        match accept(listener, door, move || drop(place), stopped.clone()).await {
+            Ok(()) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
     }
 }
 

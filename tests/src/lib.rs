@@ -4,6 +4,8 @@
 
 pub mod bench;
 pub mod golden;
+pub mod line;
 pub mod programs;
 pub mod repo;
 pub mod require;
+pub mod sshd;

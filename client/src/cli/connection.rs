@@ -1,15 +1,15 @@
-//! Where a command asks: the service that flags or the environment name, else the engine in process.
+//! Where a command asks: the service or the host that flags or the environment name, else the engine in process.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use filectx_client::{Client, ConfigError, Target, Token};
+use filectx_client::{Client, ConfigError, Target, Token, runtime};
 
 use super::exit::Failure;
+use super::host::{self, HostFlags};
 use super::quote::quoted;
-use super::runtime;
 
 /// The flags that name a service.
 #[derive(Clone, Debug, Default, Args)]
@@ -24,6 +24,11 @@ pub(crate) struct Connection {
     /// The file that holds the service's token, mode 0600 (else $FILECTX_TOKEN_FILE)
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// A host that ssh reaches: HOST, USER@HOST or a name of ssh's configuration (else $FILECTX_HOST)
+    #[arg(long, global = true, value_name = "DEST", conflicts_with_all = ["url", "socket", "token_file"])]
+    pub(crate) host: Option<String>,
+    #[command(flatten)]
+    pub(crate) way: HostFlags,
 }
 
 /// What the environment says about a service.
@@ -32,6 +37,9 @@ pub(crate) struct Environment {
     pub(crate) url: Option<OsString>,
     pub(crate) socket: Option<OsString>,
     pub(crate) token_file: Option<OsString>,
+    pub(crate) host: Option<OsString>,
+    /// Whether ssh may ask the user.
+    pub(crate) may_ask: bool,
     /// Where services of this user keep their tokens.
     pub(crate) runtime_directory: Option<PathBuf>,
 }
@@ -43,6 +51,8 @@ impl Environment {
             url: set("FILECTX_URL"),
             socket: set("FILECTX_SOCKET"),
             token_file: set("FILECTX_TOKEN_FILE"),
+            host: set("FILECTX_HOST"),
+            may_ask: host::may_ask(),
             runtime_directory: runtime::directory(set("XDG_RUNTIME_DIR")),
         }
     }
@@ -67,7 +77,22 @@ impl Connection {
                 flags.push_str(&format!(" {name} {}", quoted(value.as_bytes())));
             }
         }
+        let host = self.host.iter().map(|host| ("--host", host.clone()));
+        for (name, value) in host.chain(self.way.flags()) {
+            flags.push_str(&format!(" {name} {}", quoted(value.as_bytes())));
+        }
+        if self.way.read_only {
+            flags.push_str(" --read-only");
+        }
         flags
+    }
+
+    /// The host that is meant, if one is: a flag goes before the environment, and there a service before a host.
+    pub(crate) fn host(&self, environment: &Environment) -> Option<String> {
+        let by_flag = self.url.is_some() || self.socket.is_some();
+        let by_variable = environment.url.is_some() || environment.socket.is_some();
+        let variable = || environment.host.as_ref().map(|host| host.to_string_lossy().into_owned());
+        self.host.clone().or_else(|| if by_flag || by_variable { None } else { variable() })
     }
 
     /// The service that is meant, if any is.
@@ -92,6 +117,11 @@ impl Connection {
     /// A client of the service that is meant, if any is.
     pub(crate) fn client(&self, environment: &Environment) -> Result<Option<Client>, Failure> {
         let Some(service) = self.service(environment)? else {
+            if !self.way.flags().is_empty() || self.way.read_only {
+                return Err(Failure::Usage(
+                    "flags of a host: name the host by --host or $FILECTX_HOST".into(),
+                ));
+            }
             if self.token_file.is_some() {
                 return Err(Failure::Usage("--token-file: give --url or --socket with it".into()));
             }
@@ -131,6 +161,7 @@ mod tests {
             url: url.map(Into::into),
             socket: socket.map(Into::into),
             token_file: token_file.map(Into::into),
+            ..Connection::default()
         }
     }
 
@@ -139,7 +170,7 @@ mod tests {
             url: url.map(Into::into),
             socket: socket.map(Into::into),
             token_file: token_file.map(Into::into),
-            runtime_directory: None,
+            ..Environment::default()
         }
     }
 
@@ -183,6 +214,23 @@ mod tests {
             let file = dir.path().join(name);
             std::fs::write(&file, "abc").unwrap();
             assert_eq!(connection.service(&environment).unwrap().unwrap().token_file, Some(file));
+        }
+    }
+
+    #[test]
+    fn a_host_is_named_by_a_flag_or_where_no_service_is() {
+        let named = |host: Option<&str>| Connection { host: host.map(Into::into), ..Connection::default() };
+        let variable =
+            |url: Option<&str>| Environment { host: Some("env".into()), ..environment(url, None, None) };
+        let one = Some("http://127.0.0.1:1");
+        for (flags, environment, expected) in [
+            (named(None), Environment::default(), None),
+            (named(Some("h")), variable(one), Some("h")),
+            (named(None), variable(None), Some("env")),
+            (named(None), variable(one), None),
+            (flags(one, None, None), variable(None), None),
+        ] {
+            assert_eq!(flags.host(&environment).as_deref(), expected, "{flags:?} {environment:?}");
         }
     }
 }

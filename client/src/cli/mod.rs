@@ -7,12 +7,14 @@ mod again;
 mod backend;
 mod batch;
 mod change;
+mod connect;
 mod connection;
 mod delete;
 mod edit;
 mod exit;
 mod find;
 mod find_paths;
+mod host;
 mod info;
 mod input;
 mod list;
@@ -23,7 +25,6 @@ mod progress;
 mod quote;
 mod raw;
 mod read;
-mod runtime;
 mod save;
 mod search;
 mod sixel;
@@ -36,6 +37,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use backend::Backend;
+use connect::Ways;
 use connection::{Connection, Environment};
 use exit::{Exit, Failure};
 use output::Output;
@@ -64,6 +66,10 @@ enum Command {
     Write(write::Args),
     Rm(delete::Args),
     Info(info::Args),
+    Connect(connect::Connect),
+    Hosts(connect::Hosts),
+    Disconnect(connect::Disconnect),
+    Install(connect::Install),
 }
 
 impl Command {
@@ -87,6 +93,9 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn execute(cli: Cli, environment: &Environment, mut out: Output) -> Exit {
+    if let Some(result) = of_ways(&cli, environment, &mut out) {
+        return out.end(result);
+    }
     let backend = match Backend::new(&cli.connection, environment, cli.command.changes()) {
         Ok(backend) => backend,
         Err(failure) => return out.end(Err(failure)),
@@ -94,6 +103,18 @@ fn execute(cli: Cli, environment: &Environment, mut out: Output) -> Exit {
     let mut context = Context { connection: cli.connection, backend, out };
     let result = run(&cli.command, &mut context);
     context.out.end(result)
+}
+
+/// What a command about the way to hosts comes to; `None`: it is about files.
+fn of_ways(cli: &Cli, environment: &Environment, out: &mut Output) -> Option<Result<Exit, Failure>> {
+    let run: &dyn Fn(&mut Ways<'_>) -> Result<Exit, Failure> = match &cli.command {
+        Command::Connect(args) => &|ways| ways.connect(args),
+        Command::Hosts(args) => &|ways| ways.hosts(args),
+        Command::Disconnect(args) => &|ways| ways.disconnect(args),
+        Command::Install(args) => &|ways| ways.install(args),
+        _ => return None,
+    };
+    Some(Ways::new(&cli.connection, environment, out).and_then(|mut ways| run(&mut ways)))
 }
 
 fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
@@ -106,6 +127,9 @@ fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
         Command::Write(args) => write::run(args, context),
         Command::Rm(args) => delete::run(args, context),
         Command::Info(args) => info::run(args, context),
+        Command::Connect(_) | Command::Hosts(_) | Command::Disconnect(_) | Command::Install(_) => {
+            Ok(Exit::Done)
+        }
     }
 }
 

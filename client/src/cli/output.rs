@@ -54,6 +54,11 @@ impl Output {
         self.out.write_all(bytes).map_err(|error| failure(&error))
     }
 
+    /// Sends out what was printed so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.out.flush().map_err(|error| failure(&error))
+    }
+
     /// Prints a response as the contract writes it, as one line.
     pub(crate) fn json(&mut self, response: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(response).map_err(|error| Failure::Io(error.to_string()))?;

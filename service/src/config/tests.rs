@@ -20,7 +20,7 @@ fn error(flags: Settings, file: Option<&str>, environment: &[(&str, &str)]) -> S
 #[test]
 fn the_defaults() {
     let config = load(Settings::default(), None, &[]).unwrap();
-    assert_eq!(config.listen, Listen::Tcp("127.0.0.1:0".parse().unwrap()));
+    assert_eq!(config.listen, [Listen::Tcp("127.0.0.1:0".parse().unwrap())]);
     assert_eq!(config.limits, Limits::default());
     assert!(config.fences.roots.is_empty() && !config.fences.read_only && !config.ready_json);
     assert_eq!((config.idle_timeout, config.log_format), (None, LogFormat::Text));
@@ -43,7 +43,7 @@ fn flags_before_environment_before_file() {
     let config = load(flags, Some(file), &environment).unwrap();
     assert_eq!(config.idle_timeout, Some(Duration::from_secs(1)));
     assert_eq!(config.fences.roots, [PathBuf::from("/env"), PathBuf::from("/env2")]);
-    assert_eq!(config.listen, Listen::Unix("/run/s".into()));
+    assert_eq!(config.listen, [Listen::Unix("/run/s".into())]);
     let limits = &config.limits;
     assert_eq!((limits.max_files, limits.max_file_bytes, limits.max_batch_bytes), (1, 2, 3));
     assert_eq!((config.fences.deny, config.fences.read_only), (vec!["*.pem".to_owned()], true));
@@ -76,4 +76,17 @@ fn only_loopback_is_listened_on() {
     }
     let both = "listen = '127.0.0.1:0'\nsocket = '/s'";
     assert!(error(Settings::default(), Some(both), &[]).contains("both"));
+}
+
+#[test]
+fn a_socket_beside_a_port_is_asked_for_by_name() {
+    let both = "listen = '127.0.0.1:0'\nalso-socket = '/s'";
+    let config = load(Settings::default(), Some(both), &[]).unwrap();
+    let expected = [Listen::Tcp("127.0.0.1:0".parse().unwrap()), Listen::Unix("/s".into())];
+    assert_eq!(config.listen, expected);
+    let environment = [("FILECTX_ALSO_SOCKET", "/t")];
+    assert_eq!(
+        load(Settings::default(), None, &environment).unwrap().listen[1..],
+        [Listen::Unix("/t".into())]
+    );
 }

@@ -190,7 +190,7 @@ impl ReadBatch {
 
     /// Reads all of it on threads of its own and waits for the end, or for the deadline. `watch` is told how many files
     /// are settled.
-    pub(super) fn drive(self: &Arc<Self>, watch: &dyn Fn(u64)) -> Vec<Outcome> {
+    pub fn drive(self: &Arc<Self>, watch: &dyn Fn(u64)) -> Vec<Outcome> {
         let help = || {
             let batch = Arc::clone(self);
             // Without a thread to be had the batch still ends, by its deadline.

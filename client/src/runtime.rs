@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// `$XDG_RUNTIME_DIR/filectx`, else `/tmp/filectx-UID`.
-pub(crate) fn directory(xdg: Option<OsString>) -> Option<PathBuf> {
+pub fn directory(xdg: Option<OsString>) -> Option<PathBuf> {
     let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir());
     match xdg {
         Some(directory) => Some(directory.join("filectx")),
@@ -16,7 +16,7 @@ pub(crate) fn directory(xdg: Option<OsString>) -> Option<PathBuf> {
 
 /// Whether the directory is this user's alone; it is made if it is missing. A link is not followed: where all may
 /// write, it could be another user's.
-pub(crate) fn is_private(directory: &Path) -> bool {
+pub fn is_private(directory: &Path) -> bool {
     let _ = fs::DirBuilder::new().mode(0o700).create(directory);
     let Ok(metadata) = fs::symlink_metadata(directory) else { return false };
     metadata.is_dir() && Some(metadata.uid()) == own_uid() && metadata.mode() & 0o077 == 0
