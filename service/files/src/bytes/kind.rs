@@ -122,20 +122,10 @@ fn few_controls(encoding: TextEncoding, sample: &[u8], whole: bool) -> bool {
     controls <= 1 || controls * 100 <= decoded.text.chars().count()
 }
 
-/// Whether a byte of `sample` is a control. Every file that is read or searched is asked.
+/// Whether a byte of `sample` is a control. Every file that is searched is asked: without a branch a byte, so that the
+/// compiler compares many at once.
 fn holds_control(sample: &[u8]) -> bool {
-    sample.chunks(1 << 10).any(|chunk| may_hold_control(chunk) && chunk.iter().any(|&b| is_control(b)))
-}
-
-/// Whether `chunk` holds a control, or one of the rare characters FS GS RS ESC. Without a branch a byte, and with few
-/// steps, so that the compiler compares many at once.
-fn may_hold_control(chunk: &[u8]) -> bool {
-    let (least, deletes) = chunk.iter().fold((u8::MAX, false), |(least, deletes), &byte| {
-        // BS TAB LF VT FF CR count as large.
-        let spacing = u8::from(byte.wrapping_sub(0x08) <= 0x0d - 0x08).wrapping_neg();
-        (least.min(byte | spacing), deletes | (byte == 0x7f))
-    });
-    least < b' ' || deletes
+    sample.chunks(1 << 10).any(|chunk| chunk.iter().fold(false, |any, &b| any | is_control(b)))
 }
 
 /// U+0000 to U+001F other than TAB LF VT FF CR BS ESC FS GS RS, and U+007F. Bytes of longer characters are none.
