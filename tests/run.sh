@@ -16,6 +16,7 @@ need rg ripgrep
 need setfattr attr
 need setfacl acl
 need unshare util-linux
+need chattr e2fsprogs
 python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
