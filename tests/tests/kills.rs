@@ -376,7 +376,7 @@ fn killed_at_any_moment_files_are_old_or_new() {
                 let begun = || text_of(&journal).matches("in_place").count();
                 let before = begun();
                 wait_until("a file is written in place", || begun() > before);
-                random.moment(Duration::from_millis(2));
+                random.moment(Duration::from_micros(600));
             }
             child.kill().expect("it lives until now");
             child.wait().expect("it ends");
