@@ -20,6 +20,7 @@ need unshare util-linux
 need systemd-analyze systemd
 need script bsdutils
 need ssh openssh-client
+need chattr e2fsprogs
 [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 /usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then

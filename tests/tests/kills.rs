@@ -1,5 +1,6 @@
 //! The service killed (SIGKILL) two hundred times in the middle of changes of every kind: after the next start each file
-//! is wholly old or wholly new, what was answered with success is there, and nothing else is left.
+//! is wholly old or wholly new, what was answered with success is there, and nothing else is left. Long because the files,
+//! their changes and the kills are one experiment.
 #![allow(clippy::panic, clippy::print_stderr, reason = "a test fails by a panic and speaks on stderr")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,16 +20,6 @@ const KILLS: u32 = 200;
 /// Each so many rounds the service is killed while it starts, too.
 const KILLED_AT_START: u32 = 5;
 
-/// Version `n` of every file: no two of the same length in a row, and a line of another version shows.
-fn whole(n: u64) -> String {
-    format!("version {n}\n").repeat(3_000 + 9_000 * (n as usize % 4))
-}
-
-/// Version `n` of the file that is edited: the same lines, all of them changed.
-fn edited(n: u64) -> String {
-    format!("version {n}\nanother line\n").repeat(400)
-}
-
 /// How a file is changed, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -43,6 +34,23 @@ enum Kind {
     Made,
     /// Deleted, if it has the right revision; then new.
     Deleted,
+}
+
+impl Kind {
+    fn is_in_place(self) -> bool {
+        self == Kind::InClosedDirectory || self == Kind::Mounted
+    }
+
+    /// Version `n`: a line of another one shows, and no two have the same length in a row, but for the file that is
+    /// edited. Those written in place are long, so that a kill may meet half of one.
+    fn whole(self, n: u64) -> String {
+        let times = 3_000 + 9_000 * (n as usize % 4);
+        match self {
+            Kind::Edited => format!("version {n}\nanother line\n").repeat(400),
+            kind if kind.is_in_place() => format!("version {n}\n").repeat(8 * times),
+            _ => format!("version {n}\n").repeat(times),
+        }
+    }
 }
 
 struct Stage {
@@ -63,8 +71,7 @@ impl Stage {
         }
         for kind in stage.kinds() {
             if let Some(file) = stage.file(kind) {
-                std::fs::write(&file, if kind == Kind::Edited { edited(0) } else { whole(0) })
-                    .expect("a file");
+                std::fs::write(&file, kind.whole(0)).expect("a file");
                 std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).expect("a mode");
             }
         }
@@ -128,8 +135,8 @@ impl Stage {
         command
     }
 
-    /// Nothing is there but what belongs there.
-    fn check_leftovers(&self) {
+    /// Nothing is there but what belongs there; the journal of the service that runs.
+    fn check_leftovers(&self) -> PathBuf {
         let known = ["closed", "deleted", "edited", "made", "mounted", "source", "uploaded", "written"];
         assert_eq!(others(&self.path("tree"), &known), [""; 0], "left beside the files");
         assert_eq!(others(&self.path("tree/closed"), &["in_place"]), [""; 0], "left in the closed directory");
@@ -137,7 +144,8 @@ impl Stage {
         let runtime = others(&self.path("runtime/filectx"), &[]);
         assert_eq!(runtime.len(), 1, "journals and copies stay: {runtime:?}");
         let journal = self.path("runtime/filectx").join(&runtime[0]);
-        assert_eq!(std::fs::metadata(journal).expect("the journal").len(), 0);
+        assert_eq!(std::fs::metadata(&journal).expect("the journal").len(), 0);
+        journal
     }
 }
 
@@ -220,12 +228,12 @@ fn change(kind: Kind, path: &Path, mut n: u64, door: &Door, done: &AtomicU64) ->
                 let edit = json!({"old_text": line(n), "new_text": line(next), "replace_all": true});
                 connection.json(routes::EDIT_FILE, &json!({"path": path, "edits": [edit]}))
             }
-            Kind::Uploaded => {
+            Kind::Uploaded | Kind::InClosedDirectory => {
                 let form = format!(
                     "--B\r\ncontent-disposition: form-data; name=\"request\"\r\n\r\n{}\r\n--B\r\n\
                      content-disposition: form-data; name=\"content\"\r\n\r\n{}\r\n--B--\r\n",
                     json!({"path": path}),
-                    whole(next)
+                    kind.whole(next)
                 );
                 connection.ask(routes::WRITE_FILE, "multipart/form-data; boundary=B", form.as_bytes())
             }
@@ -238,13 +246,15 @@ fn change(kind: Kind, path: &Path, mut n: u64, door: &Door, done: &AtomicU64) ->
             }
             Kind::Made => {
                 let path = path.join(format!("{next}/deep/new"));
-                connection.json(routes::WRITE_FILE, &json!({"path": path, "text_content": whole(next)}))
+                connection.json(routes::WRITE_FILE, &json!({"path": path, "text_content": kind.whole(next)}))
             }
-            _ => connection.json(routes::WRITE_FILE, &json!({"path": path, "text_content": whole(next)})),
+            _ => {
+                connection.json(routes::WRITE_FILE, &json!({"path": path, "text_content": kind.whole(next)}))
+            }
         };
         let Some(answer) = answer else { return n };
         if let Some(atomic) = answer["atomic"].as_bool() {
-            assert_eq!(atomic, kind != Kind::InClosedDirectory && kind != Kind::Mounted, "{kind:?}");
+            assert_eq!(atomic, !kind.is_in_place(), "{kind:?}");
         }
         revision = answer.get("revision").cloned();
         n = next;
@@ -257,10 +267,9 @@ impl Stage {
     /// of them, whole.
     fn version(&self, kind: Kind, old: u64) -> u64 {
         let is_there = |n: u64| match kind {
-            Kind::Edited => self.text(kind) == Some(edited(n)),
-            Kind::Deleted => self.text(kind) == (n % 2 == 1).then(|| whole(n)),
+            Kind::Deleted => self.text(kind) == (n % 2 == 1).then(|| kind.whole(n)),
             Kind::Made => self.made(n),
-            _ => self.text(kind) == Some(whole(n)),
+            _ => self.text(kind) == Some(kind.whole(n)),
         };
         let found = [old + 1, old].into_iter().find(|n| is_there(*n));
         found.unwrap_or_else(|| {
@@ -283,7 +292,7 @@ impl Stage {
         let is_whole = |number: &u64| {
             let deep = self.name(Kind::Made).join(number.to_string()).join("deep");
             let text = std::fs::read_to_string(deep.join("new"));
-            text.is_ok_and(|text| text == whole(*number)) && others(&deep, &["new"]).is_empty()
+            text.is_ok_and(|text| text == Kind::Made.whole(*number)) && others(&deep, &["new"]).is_empty()
         };
         numbers.iter().max().copied().unwrap_or(0) == n && numbers.iter().all(is_whole)
     }
@@ -322,6 +331,18 @@ impl Random {
     }
 }
 
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < end, "{what}: not within 30 s");
+        std::thread::yield_now();
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+}
+
 #[test]
 fn killed_at_any_moment_files_are_old_or_new() {
     let stage = Stage::new();
@@ -329,8 +350,10 @@ fn killed_at_any_moment_files_are_old_or_new() {
     let mut versions: Vec<(Kind, u64)> = stage.kinds().into_iter().map(|kind| (kind, 0)).collect();
     let (mut temporaries, mut torn) = (0, 0);
     for round in 0..=KILLS {
+        // In every second round nothing but what is hit most rarely.
+        let is_busy = |kind: Kind| round % 2 == 0 || kind.is_in_place();
         let (mut child, door) = start(&stage);
-        stage.check_leftovers();
+        let journal = stage.check_leftovers();
         for (kind, n) in &mut versions {
             *n = stage.version(*kind, *n);
         }
@@ -340,14 +363,21 @@ fn killed_at_any_moment_files_are_old_or_new() {
             let (stage, door, done) = (&stage, &door, &done);
             let changes: Vec<_> = versions
                 .iter()
-                .map(|&(kind, n)| scope.spawn(move || (kind, change(kind, &stage.name(kind), n, door, done))))
+                .map(|&(kind, n)| {
+                    let work = move || change(kind, &stage.name(kind), n, door, done);
+                    scope.spawn(move || (kind, if is_busy(kind) { work() } else { n }))
+                })
                 .collect();
-            let end = Instant::now() + Duration::from_secs(30);
-            while done.load(Ordering::Relaxed) < enough {
-                assert!(Instant::now() < end, "round {round}: the service does not answer");
-                std::thread::yield_now();
+            wait_until("the service answers", || done.load(Ordering::Relaxed) >= enough);
+            if is_busy(Kind::Edited) {
+                random.moment(Duration::from_millis(4));
+            } else {
+                // While a file is written in place, or soon after.
+                let begun = || text_of(&journal).matches("in_place").count();
+                let before = begun();
+                wait_until("a file is written in place", || begun() > before);
+                random.moment(Duration::from_micros(600));
             }
-            random.moment(Duration::from_millis(4));
             child.kill().expect("it lives until now");
             child.wait().expect("it ends");
             changes.into_iter().map(|change| change.join().expect("every answer is a success")).collect()
@@ -355,11 +385,8 @@ fn killed_at_any_moment_files_are_old_or_new() {
         let tree = others(&stage.path("tree"), &[]);
         temporaries += tree.iter().filter(|name| name.starts_with(".filectx-")).count();
         let is_torn =
-            |kind: Kind, n: u64| ![n, n + 1].into_iter().any(|n| stage.text(kind) == Some(whole(n)));
-        torn += versions
-            .iter()
-            .filter(|(kind, n)| matches!(kind, Kind::InClosedDirectory | Kind::Mounted) && is_torn(*kind, *n))
-            .count();
+            |kind: Kind, n: u64| ![n, n + 1].into_iter().any(|n| stage.text(kind) == Some(kind.whole(n)));
+        torn += versions.iter().filter(|(kind, n)| kind.is_in_place() && is_torn(*kind, *n)).count();
         if round % KILLED_AT_START == 0 {
             let mut child = stage.command().spawn().expect("filectxd starts");
             random.moment(Duration::from_millis(30));
@@ -370,6 +397,7 @@ fn killed_at_any_moment_files_are_old_or_new() {
     // Kills that never hit a change would prove nothing.
     eprintln!("{KILLS} kills left {temporaries} temporaries, and {torn} files half written in place");
     assert!(temporaries > 0, "no kill left a temporary behind");
+    assert!(torn > 0 || !stage.root, "no kill met half of a file");
     let (mut child, _) = start(&stage);
     stage.check_leftovers();
     for (kind, n) in versions {

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::stub::{Reply, Stub, close, hang, info, json};
 
 const DELETED: &str = r#"{"path":"/f","deleted":true}"#;
+const PROBLEM: &str = r#"{"type":"urn:filectx:problem:not_found","title":"t","status":404,"detail":"gone","code":"not_found","request_id":"r"}"#;
 
 fn delete() -> DeleteFileRequest {
     DeleteFileRequest { path: Some("/f".into()), path_base64: None, cwd: None, expected_revision: None }
@@ -80,11 +81,10 @@ fn what_stays_unknown_is_said() {
 
 #[test]
 fn after_a_timeout_what_is_known_by_then_is_told() {
-    type Told = (fn() -> Reply, &'static str, fn() -> Reply, usize);
-    let (same, anew): (fn() -> Reply, fn() -> Reply) =
-        (|| info("i", "\"idempotency\""), || info("j", "\"idempotency\""));
-    const PROBLEM: &str = r#"{"type":"urn:filectx:problem:not_found","title":"t","status":404,"detail":"gone","code":"not_found","request_id":"r"}"#;
-    let table: [Told; 4] = [
+    type Says = fn() -> Reply;
+    let same: Says = || info("i", "\"idempotency\"");
+    let anew: Says = || info("j", "\"idempotency\"");
+    let table: [(Says, &str, Says, usize); 4] = [
         (same, "done", || json(200, DELETED), 2),
         (same, "not_found", || json(404, PROBLEM), 2),
         (same, "outcome_unknown", hang, 2),

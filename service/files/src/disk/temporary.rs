@@ -48,6 +48,7 @@ impl<'a> Temporary<'a> {
         let beside = match purpose {
             Purpose::New => Self::nameless(place, journal)
                 .or_else(|_| Self::named(place.dir.try_clone(), &place.dir_path, 0o666, journal)),
+            Purpose::Replacement if keeps_all_names(&place.dir) => Err(Errno::PERM),
             Purpose::Replacement => Self::named(place.dir.try_clone(), &place.dir_path, 0o600, journal),
         };
         match beside {
@@ -170,6 +171,19 @@ impl<'a> Temporary<'a> {
         self.entry = None;
         removed
     }
+}
+
+/// Whether the directory is append-only (`chattr +a`): it takes a temporary, and never gives it up.
+#[cfg(target_os = "linux")]
+fn keeps_all_names(dir: &OwnedFd) -> bool {
+    use rustix::fs::{StatxAttributes, StatxFlags};
+    rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE)
+        .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::APPEND))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keeps_all_names(_: &OwnedFd) -> bool {
+    false
 }
 
 impl Drop for Temporary<'_> {

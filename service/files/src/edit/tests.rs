@@ -58,6 +58,13 @@ fn revisions_guard() {
     let answer = world.files.edit(&request, &patient()).unwrap();
     let error = world.files.edit(&request, &patient()).unwrap_err();
     assert_eq!((error.code, error.data.revision), (Code::RevisionMismatch, Some(answer.revision)));
+    // A change of the same length that kept the time.
+    let mut request = world.edit_request("a.txt", &[("v", "V")]);
+    request.expected_revision = Some(hash_revision(b"v2\n"));
+    let before = std::fs::metadata(world.path("a.txt")).unwrap().modified().unwrap();
+    world.put("a.txt", "v3\n");
+    std::fs::File::options().write(true).open(world.path("a.txt")).unwrap().set_modified(before).unwrap();
+    assert_eq!(code(world.files.edit(&request, &patient())), Code::RevisionMismatch);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::disk::exchange::swap;
 use crate::disk::identity::hash_revision;
 use crate::disk::journal;
 use crate::disk::temporary::Purpose;
-use crate::tests::{World, patient};
+use crate::tests::{World, patient, required};
 
 /// Holds `name`, prepares `content` as if to replace it, and lets `act` do the rest.
 fn prepared<T>(
@@ -126,6 +126,25 @@ fn written_in_place_where_nothing_else_is_possible() {
         let after = std::fs::metadata(world.path("f")).unwrap();
         assert_eq!((after.ino(), after.mode() & 0o7777), (inode, 0o6755));
     }
+}
+
+#[test]
+fn a_directory_that_never_gives_up_a_name_gets_no_temporary() {
+    let world = World::new();
+    world.put("d/f", "one\n");
+    let chattr = |flag: &str| {
+        let done = std::process::Command::new("chattr").arg(flag).arg(world.path("d")).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !chattr("+a") {
+        assert!(!required("chattr"), "no attributes can be set here");
+        return;
+    }
+    let (edited, written) = (world.edit("d/f", "one", "two"), world.write("d/new", "x"));
+    let names = world.names("d");
+    assert!(chattr("-a"), "the directory can go again");
+    assert!(!edited.unwrap().atomic && written.unwrap().created);
+    assert_eq!((world.get("d/f"), names), (b"two\n".to_vec(), vec!["f".to_owned(), "new".into()]));
 }
 
 #[test]

@@ -11,7 +11,6 @@ use filectx_openapi::{Code, WarningCode};
 
 use super::*;
 use crate::disk::random::random_name;
-use crate::tests::required;
 
 const INSIDE: &str = "FILECTX_TEST_INSIDE";
 
