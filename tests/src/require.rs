@@ -20,6 +20,20 @@ pub fn program(name: &str) -> bool {
     has(name, std::env::split_paths(&path).any(|dir| dir.join(name).is_file()))
 }
 
+/// Whether file systems can be mounted in a namespace of one's own. That is a right and no tool, which a container may not
+/// give even to root: `all` does not ask for it, `mounts` does.
+pub fn mounts() -> bool {
+    let tried = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
+    let there = tried.is_ok_and(|status| status.success());
+    let required = std::env::var("TESTS_REQUIRE").unwrap_or_default();
+    let asked = required.split_whitespace().any(|name| name == "mounts");
+    assert!(there || !asked, "TESTS_REQUIRE names mounts, and they are not allowed");
+    if !there {
+        eprintln!("skipped: mounts are not allowed (TESTS_REQUIRE=mounts makes this a failure)");
+    }
+    there
+}
+
 /// Debian's Python, which sees Debian's modules; where `module` is there.
 pub fn python(module: &str) -> Option<&'static str> {
     const PYTHON: &str = "/usr/bin/python3";
