@@ -80,9 +80,9 @@ fn what_stays_unknown_is_said() {
 
 #[test]
 fn after_a_timeout_what_is_known_by_then_is_told() {
-    type Told = (fn() -> Reply, &'static str, fn() -> Reply, usize);
-    let (same, anew): (fn() -> Reply, fn() -> Reply) =
-        (|| info("i", "\"idempotency\""), || info("j", "\"idempotency\""));
+    type Say = fn() -> Reply;
+    type Told = (Say, &'static str, Say, usize);
+    let (same, anew): (Say, Say) = (|| info("i", "\"idempotency\""), || info("j", "\"idempotency\""));
     const PROBLEM: &str = r#"{"type":"urn:filectx:problem:not_found","title":"t","status":404,"detail":"gone","code":"not_found","request_id":"r"}"#;
     let table: [Told; 4] = [
         (same, "done", || json(200, DELETED), 2),
