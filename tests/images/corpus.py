@@ -276,7 +276,7 @@ def jpegs():
     put("jpeg-7x5.jpg", saved(scene((7, 5)), "JPEG"), same=True)
     put("jpeg-9000x3.jpg", saved(Image.new("RGB", (9000, 3), "teal"), "JPEG"))
     put("jpeg-1x9000.jpg", saved(Image.new("RGB", (1, 9000), "teal"), "JPEG"))
-    put("jpeg-photo.jpg", saved(noise((100, 75)).resize((3200, 2400), Image.BICUBIC), "JPEG", quality=88))
+    put("jpeg-photo.jpg", saved(noise((100, 75)).resize((3760, 2820), Image.BICUBIC), "JPEG", quality=88))
     put("jpeg-photo-progressive.jpg", saved(noise((200, 150)).resize((2400, 1800), Image.BICUBIC), "JPEG", progressive=True))
     for percent in (3, 20, 50, 80, 99):
         put(f"jpeg-cut{percent}.jpg", plain[: len(plain) * percent // 100], "either")

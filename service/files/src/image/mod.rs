@@ -14,6 +14,8 @@ mod outline;
 mod pixels;
 mod pnm;
 mod pool;
+#[cfg(test)]
+mod quality_tests;
 mod raster;
 mod scale;
 mod sniff;

@@ -1,5 +1,5 @@
-//! JPEG. What is to become half its size or less is scaled while it is decoded, which costs a fraction of the memory;
-//! everything else, and what that decoder refuses, is decoded in full.
+//! JPEG. A large photo that is to become a third of its size or less is scaled while it is decoded, which costs a
+//! fraction of the time and memory; everything else, and what that decoder refuses, is decoded in full.
 
 use jpeg_decoder::PixelFormat;
 use zune_core::bytestream::ZCursor;
@@ -33,24 +33,40 @@ pub(super) fn decode(source: Source<'_>) -> Result<Decoded, Trouble> {
     Ok(Decoded { pixels, size: source.outline.size, icc: None, whole: detail.ended })
 }
 
-/// Whether half the size or less is asked for, of an image that the scaling decoder does not keep whole anyway.
-fn scales(source: Source<'_>, detail: &Jpeg) -> bool {
+/// A display of 4K has 8.3 million pixels. What has more is a photo; in a screenshot, scaling while decoding would cost
+/// sharp edges 2 dB.
+const LARGE: u64 = 9_000_000;
+
+/// The size that the scaling decoder must not go below: sharp edges suffer where Lanczos is left too little to do.
+fn enough(source: Source<'_>) -> (u32, u32) {
     let (size, target) = (source.outline.size, source.target);
-    detail.coding == Coding::Baseline && target.0 <= size.0.div_ceil(2) && target.1 <= size.1.div_ceil(2)
+    ((target.0 + target.0.div_ceil(2)).min(size.0), (target.1 + target.1.div_ceil(2)).min(size.1))
 }
 
-fn scaled(source: Source<'_>) -> Result<Pixels, Trouble> {
+/// Whether half the size is enough, of an image that the scaling decoder does not keep whole anyway.
+fn scales(source: Source<'_>, detail: &Jpeg) -> bool {
+    let (size, enough) = (source.outline.size, enough(source));
+    let large = u64::from(size.0) * u64::from(size.1) > LARGE;
+    large
+        && detail.coding == Coding::Baseline
+        && enough.0 <= size.0.div_ceil(2)
+        && enough.1 <= size.1.div_ceil(2)
+}
+
+pub(in super::super) fn scaled(source: Source<'_>) -> Result<Pixels, Trouble> {
     let mut decoder = jpeg_decoder::Decoder::new(source.bytes);
     decoder.read_info().map_err(damaged)?;
     let side = |side: u32| u16::try_from(side).map_err(|_| Trouble::TooLarge);
     // It takes the scale at which one side is large enough; both have to be.
-    let mut asked = source.target;
+    let least = enough(source);
+    let mut asked = least;
     loop {
         let (width, height) = decoder.scale(side(asked.0)?, side(asked.1)?).map_err(damaged)?;
-        if u32::from(width) >= source.target.0 && u32::from(height) >= source.target.1 {
+        if u32::from(width) >= least.0 && u32::from(height) >= least.1 {
             break;
         }
-        asked = (asked.0 + u32::from(width).div_ceil(2), asked.1 + u32::from(height).div_ceil(2));
+        let more = |asked: u32, got: u16, size: u32| (asked + u32::from(got).div_ceil(2)).min(size);
+        asked = (more(asked.0, width, source.outline.size.0), more(asked.1, height, source.outline.size.1));
     }
     let data = decoder.decode().map_err(damaged)?;
     let info = decoder.info().ok_or_else(|| damaged("it has no frame header"))?;
@@ -101,7 +117,9 @@ pub(super) fn memory(detail: &Jpeg, source: Source<'_>) -> u64 {
         return pixels * channels * 3;
     }
     if scales(source, detail) {
-        let scaled = u64::from(target.0) * u64::from(target.1) * 4;
+        // At most half of each side, and less than three times what is wanted.
+        let scaled =
+            (u64::from(target.0) * u64::from(target.1) * 9).min(pixels / 4 + u64::from(size.0 + size.1));
         return scaled * channels * 2 + u64::from(size.0) * 64;
     }
     pixels * channels * 2

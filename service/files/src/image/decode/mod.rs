@@ -1,7 +1,7 @@
 //! From bytes to pixels, each format by its decoder. What is declared has been checked before, and the memory for it
 //! taken from the pool; here a decoder that is told less than it finds stops.
 
-mod jpeg;
+pub(super) mod jpeg;
 mod others;
 mod png;
 mod tiff;
