@@ -171,3 +171,103 @@ fn proxies_are_not_asked_for_loopback() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("filectxd"), "{}", text(&output.stdout));
 }
+
+/// A grey PNG of 2 x 1 pixels.
+fn png() -> Vec<u8> {
+    use std::io::Write as _;
+    let mut pixels = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    pixels.write_all(&[0, 10, 200]).expect("memory");
+    let pixels = pixels.finish().expect("memory");
+    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+    let header = [0, 0, 0, 2, 0, 0, 0, 1, 8, 0, 0, 0, 0];
+    for (name, body) in [(b"IHDR", &header[..]), (b"IDAT", &pixels), (b"IEND", &[])] {
+        let named = [&name[..], body].concat();
+        let mut sum = flate2::Crc::new();
+        sum.update(&named);
+        png.extend((body.len() as u32).to_be_bytes());
+        png.extend(&named);
+        png.extend(sum.sum().to_be_bytes());
+    }
+    png
+}
+
+#[test]
+fn binaries_and_images_become_files() {
+    for served in [false, true] {
+        let mut place = Place::new(&[("a.txt", b"one\n"), ("bin", b"\x7fELF\0\0\0\0"), ("icon", &png())]);
+        if served {
+            place = place.served();
+        }
+        let cwd = place.path().to_str().expect("UTF-8").to_owned();
+        let read = |flags: &[&str]| {
+            let paths = ["a.txt", "bin", "icon", "bin"];
+            place.run(&[&["read", "--cwd", &cwd, "--save-dir", "saved"][..], &paths, flags].concat())
+        };
+        let output = read(&[]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        for (line, name) in text(&output.stderr).lines().zip(["bin", "icon.png", "bin-2"]) {
+            assert!(line.starts_with(&format!("saved saved/{name} (")), "{line}");
+        }
+        assert!(text(&output.stdout).contains("one") && text(&output.stdout).contains("[image: image/png"));
+        let file = |name: &str| std::fs::read(place.path().join("saved").join(name)).expect("it was saved");
+        assert!(file("bin-2") == b"\x7fELF\0\0\0\0" && file("icon.png") == png());
+        let answer: serde_json::Value = serde_json::from_slice(&read(&["--json"]).stdout).expect("JSON");
+        assert_eq!(answer["file_contexts"][2]["saved_to"], "saved/icon-2.png");
+        assert!(answer["file_contexts"][2].get("binary_content").is_none());
+    }
+}
+
+/// Runs `filectx` on a terminal of its own that answers `answer` to whatever it is asked; what that showed.
+fn on_a_terminal(place: &Place, args: &str, environment: &[(&str, &str)], answer: &[u8]) -> Option<String> {
+    use std::io::Write as _;
+    if !filectx_tests::require::program("script") {
+        return None;
+    }
+    let command = format!("{} {args}", programs::program("filectx").display());
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]).current_dir(place.path());
+    for name in [
+        "FILECTX_URL",
+        "FILECTX_SOCKET",
+        "TMUX",
+        "STY",
+        "KITTY_WINDOW_ID",
+        "TERM_PROGRAM",
+        "LC_TERMINAL",
+        "NO_COLOR",
+    ] {
+        script.env_remove(name);
+    }
+    script.env("TERM", "xterm-256color").envs(environment.iter().copied());
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script runs");
+    let mut input = child.stdin.take().expect("stdin is piped");
+    input.write_all(answer).expect("the terminal listens");
+    let output = child.wait_with_output().expect("it ends");
+    drop(input);
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn terminals_that_can_show_pictures_do() {
+    let place = Place::new(&[("icon.png", &png())]);
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [u8], &'a str);
+    let cases: [Case<'_>; 3] = [
+        (&[("KITTY_WINDOW_ID", "1")], b"", "\x1b_Ga=T,q=2,f=100,m=0;"),
+        (&[("TERM_PROGRAM", "WezTerm")], b"", "\x1b]1337;File=inline=1;size="),
+        (&[], b"\x1b[?62;4c", "\x1bP0;1q\"1;1;2;1#"),
+    ];
+    for (environment, answer, expect) in cases {
+        let Some(shown) = on_a_terminal(&place, "read icon.png", environment, answer) else { return };
+        assert!(shown.contains("[image: image/png, 2x1 pixels"), "{shown:?}");
+        assert!(shown.contains(expect), "{expect:?} in {shown:?}");
+    }
+    let cases: [Case<'_>; 2] = [(&[("TERM", "dumb")], b"", ""), (&[], b"\x1b[?62;9c", "")];
+    for (environment, answer, _) in cases {
+        let Some(shown) = on_a_terminal(&place, "read icon.png", environment, answer) else { return };
+        assert!(shown.contains("[image: image/png, 2x1 pixels"), "{shown:?}");
+        assert!(
+            !shown.contains("\x1b_G") && !shown.contains("\x1bP") && !shown.contains("\x1b]"),
+            "{shown:?}"
+        );
+    }
+}
