@@ -115,12 +115,13 @@ impl Decoder {
                 [_, _, ..] => Err(Damaged("a boundary is followed by something else")),
                 _ => Ok(None),
             },
-            State::Head => match memmem::find(bytes, b"\r\n\r\n") {
+            // Alike in one piece and in many: an end behind the longest head is none.
+            State::Head => match memmem::find(&bytes[..bytes.len().min(MAX_HEAD)], b"\r\n\r\n") {
                 Some(end) => {
                     let body = self.head(&bytes[..end])?;
                     Ok(self.follow(true, body, end + 4))
                 }
-                None if bytes.len() > MAX_HEAD => Err(Damaged("the head of a part is too long")),
+                None if bytes.len() >= MAX_HEAD => Err(Damaged("the head of a part is too long")),
                 None => Ok(None),
             },
             State::Body { raw: true, left } => Ok(self.raw(bytes, left, tell)),
@@ -350,6 +351,16 @@ mod tests {
             assert_ne!(damaged, whole);
             let error = decode(TYPE, damaged.as_bytes()).unwrap().err();
             assert!(matches!(error, Some(Damaged(_))), "{from} {to}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_too_long_is_refused_in_one_piece_and_in_many() {
+        let long = part(&format!("x: {}", "y".repeat(MAX_HEAD)), b"{}");
+        for size in [long.len(), 100] {
+            let mut decoder = Decoder::new(TYPE).unwrap();
+            let decoded = long.chunks(size).try_for_each(|piece| decoder.push(piece, &mut |_| {}));
+            assert!(matches!(decoded, Err(Damaged(_))), "{decoded:?}");
         }
     }
 
