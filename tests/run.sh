@@ -11,6 +11,7 @@ step "tools from Debian"
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need cc gcc
+need g++ g++
 need strip binutils
 need patch patch
 need rg ripgrep
@@ -61,6 +62,9 @@ if command -v systemd-analyze >/dev/null; then
 else
     echo "skipped: systemd-analyze is not there"
 fi
+step "fuzzing, for a moment"
+tests/fuzz/run.sh "${FUZZ_SECONDS:-15}" >"${CARGO_TARGET_DIR:-target}/fuzz.log" 2>&1 \
+    || { tail -50 "${CARGO_TARGET_DIR:-target}/fuzz.log"; exit 1; }
 step "examples in the documentation"
 cargo test --workspace --locked --doc --quiet
 
