@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use jpeg_encoder::{ColorType as JpegColour, SamplingFactor};
-use png::{BitDepth, ColorType, Compression};
+use png::{BitDepth, ColorType, DeflateCompression, Filter};
 use webpx::{EncoderConfig, Unstoppable};
 
 use super::pixels::{Layout, Pixels};
@@ -47,10 +47,10 @@ impl Way {
 /// Encodes the image. It has been simplified, and is no ink.
 pub(super) fn encode(pixels: &Pixels, way: Way) -> Result<Vec<u8>, Unfit> {
     match way {
-        Way::PngFast => png(pixels, Compression::Fast),
+        Way::PngFast => png(pixels, DeflateCompression::FdeflateUltraFast, Filter::Adaptive),
         Way::PngSmall => match palette(pixels) {
             Some(palette) => png_with_palette(pixels, &palette),
-            None => png(pixels, Compression::Balanced),
+            None => png_small(pixels),
         },
         Way::Jpeg { quality, subsampled } => jpeg(pixels, quality, subsampled),
         Way::WebpLossless => webp(pixels, &EncoderConfig::new_lossless_level(1)),
@@ -59,7 +59,20 @@ pub(super) fn encode(pixels: &Pixels, way: Way) -> Result<Vec<u8>, Unfit> {
     }
 }
 
-fn png(pixels: &Pixels, compression: Compression) -> Result<Vec<u8>, Unfit> {
+/// Of deflate's levels: those above it take several times as long and gain little, or nothing.
+const SMALL: DeflateCompression = DeflateCompression::Level(2);
+
+/// Flat colours, as of a screen, are smallest as they are: filters only disturb the repeats. Everything else needs them.
+fn png_small(pixels: &Pixels) -> Result<Vec<u8>, Unfit> {
+    let plain = png(pixels, SMALL, Filter::NoFilter)?;
+    if plain.len() < pixels.data.len() / 4 {
+        return Ok(plain);
+    }
+    let filtered = png(pixels, SMALL, Filter::Adaptive)?;
+    Ok(if filtered.len() < plain.len() { filtered } else { plain })
+}
+
+fn png(pixels: &Pixels, compression: DeflateCompression, filter: Filter) -> Result<Vec<u8>, Unfit> {
     let colour = match pixels.layout {
         Layout::Grey => ColorType::Grayscale,
         Layout::GreyAlpha => ColorType::GrayscaleAlpha,
@@ -71,7 +84,8 @@ fn png(pixels: &Pixels, compression: Compression) -> Result<Vec<u8>, Unfit> {
     let mut encoder = png::Encoder::new(&mut out, pixels.size.0, pixels.size.1);
     encoder.set_color(colour);
     encoder.set_depth(BitDepth::Eight);
-    encoder.set_compression(compression);
+    encoder.set_deflate_compression(compression);
+    encoder.set_filter(filter);
     let mut writer = encoder.write_header().map_err(|_| Unfit)?;
     writer.write_image_data(&pixels.data).map_err(|_| Unfit)?;
     writer.finish().map_err(|_| Unfit)?;
@@ -116,8 +130,8 @@ fn png_with_palette(pixels: &Pixels, palette: &Palette) -> Result<Vec<u8>, Unfit
     let mut out = Vec::with_capacity(palette.indexes.len() / 4);
     let mut encoder = png::Encoder::new(&mut out, pixels.size.0, pixels.size.1);
     encoder.set_color(ColorType::Indexed);
-    encoder.set_compression(Compression::Balanced);
-    encoder.set_filter(png::Filter::NoFilter);
+    encoder.set_deflate_compression(SMALL);
+    encoder.set_filter(Filter::NoFilter);
     encoder.set_palette(
         palette.colours.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect::<Vec<_>>(),
     );
