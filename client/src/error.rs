@@ -124,9 +124,12 @@ impl Error {
     }
 
     /// Whether the way to the service is lost, and nothing was changed by the call: a new way may help. A change that
-    /// may have happened is never one of these.
+    /// may have happened is never one of these, nor is a service that took its time.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Error::Connect { .. } | Error::Timeout { .. } | Error::Unauthorized { .. })
+        matches!(
+            self,
+            Error::Connect { .. } | Error::Timeout { phase: Phase::Connect, .. } | Error::Unauthorized { .. }
+        )
     }
 
     /// What may help, where the service said so.

@@ -47,6 +47,11 @@ fn every_command_works_there() {
     assert!(write.wait().expect("it ends").success());
     printed(&host.run(&["edit", "~/b.txt", "--old", "beta", "--new", "gamma"]));
     assert_eq!(std::fs::read_to_string(host.path("home/b.txt")).expect("a file"), "alpha\ngamma\n");
+    let mode = |name: &str| {
+        let meta = std::fs::metadata(host.path(name)).expect("a file");
+        std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777
+    };
+    assert_eq!(mode("home/b.txt"), mode("home/a.txt"), "a new file is as the user's other programs make it");
     let home = host.path("home");
     let home = home.to_str().expect("UTF-8");
     assert!(printed(&host.run(&["ls", home])).contains("b.txt"));
@@ -200,13 +205,24 @@ fn a_connection_of_the_users_is_used_and_left_alone() {
     reads(&host);
 }
 
+/// A command that stays, but not longer than its test.
+struct Staying(std::process::Child);
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn connect_stays_and_says_how_to_get_there() {
     let Some(host) = host("") else { return };
-    let mut staying =
-        host.filectx(&["connect", "host", "--json"]).stdout(Stdio::piped()).spawn().expect("runs");
+    let staying = host.filectx(&["connect", "host", "--json"]).stdout(Stdio::piped()).spawn();
+    let mut staying = Staying(staying.expect("runs"));
     let mut line = String::new();
-    BufReader::new(staying.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+    let mut lines = BufReader::new(staying.0.stdout.take().expect("stdout"));
+    lines.read_line(&mut line).expect("a line");
     let said: Value = serde_json::from_str(&line).expect("JSON");
     let token = std::fs::read_to_string(said["token_file"].as_str().expect("a file")).expect("a token");
     let address = said["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("a URL");
@@ -230,8 +246,17 @@ fn connect_stays_and_says_how_to_get_there() {
     reads(&host);
     assert_eq!(host.sessions(), sessions, "other commands use the connection");
     assert_eq!(known(&host)["host"], "host");
-    signal(staying.id(), "TERM");
-    assert_eq!(staying.wait().expect("it ends").code(), Some(0));
+    // The service is lost, and there again at the same address.
+    signal(host.services()[0], "KILL");
+    reads(&host);
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("it says so");
+    let again: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&again["url"], &again["token_file"]), (&said["url"], &said["token_file"]));
+    let new_token = std::fs::read_to_string(said["token_file"].as_str().expect("a file")).expect("a token");
+    assert_ne!(new_token, token);
+    signal(staying.0.id(), "TERM");
+    assert_eq!(staying.0.wait().expect("it ends").code(), Some(0));
     assert_eq!(known(&host), Value::Null, "what it began has ended");
     assert!(TcpStream::connect(address).is_err());
 }

@@ -113,6 +113,25 @@ fn a_lost_forward_or_service_is_made_anew() {
     printed(&host.run(&["edit", "~/a.txt", "--old", "two", "--new", "three"]));
 }
 
+#[test]
+fn ssh_asks_by_the_program_of_the_users_choice_or_not_at_all() {
+    let Some(host) = host("") else { return };
+    let locked = Command::new("ssh-keygen")
+        .args(["-q", "-p", "-P", "", "-N", "open sesame", "-f"])
+        .arg(host.path("user_key"))
+        .stdout(Stdio::null())
+        .status();
+    assert!(locked.is_ok_and(|status| status.success()), "ssh-keygen");
+    let output = host.run(&["read", "~/a.txt"]);
+    assert!(failed(&output).contains("(authenticate)"));
+    let asker = host.write("asker", "#!/bin/sh\necho open sesame\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&asker, mode).expect("a mode");
+    let mut command = host.filectx(&["read", "~/a.txt"]);
+    command.env("SSH_ASKPASS", asker).env("SSH_ASKPASS_REQUIRE", "force");
+    assert!(printed(&command.output().expect("it runs")).contains("two"));
+}
+
 /// Listens on this port, and gives what was said to it when it is asked.
 fn stranger(port: u16) -> impl FnOnce() -> Vec<u8> {
     let listener = (0..2000)

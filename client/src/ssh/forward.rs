@@ -51,6 +51,7 @@ impl HostOptions {
         master: &Master,
         service: &Service,
         program: &str,
+        before: Option<&Forward>,
     ) -> Result<Opened, HostError> {
         let kinds: &[ForwardChoice] = match self.forward {
             ForwardChoice::Auto => &[ForwardChoice::Port, ForwardChoice::Socket, ForwardChoice::Relay],
@@ -61,7 +62,7 @@ impl HostOptions {
         let (mut said, mut step) = (Vec::new(), Step::Forward);
         for kind in kinds {
             let forward = match kind {
-                ForwardChoice::Auto | ForwardChoice::Port => self.forward_port(master, service).await,
+                ForwardChoice::Auto | ForwardChoice::Port => self.forward_port(master, service, before).await,
                 ForwardChoice::Socket => self.forward_socket(place, master, service).await,
                 ForwardChoice::Relay => Ok(Forward::Relay { program: program.to_owned() }),
             };
@@ -139,7 +140,18 @@ impl HostOptions {
         Ok((client, target, relay, info))
     }
 
-    async fn forward_port(&self, master: &Master, service: &Service) -> Result<Forward, String> {
+    /// A free port; the one that was forwarded before, if it can be had: someone may have written it down.
+    async fn forward_port(
+        &self,
+        master: &Master,
+        service: &Service,
+        before: Option<&Forward>,
+    ) -> Result<Forward, String> {
+        if let Some(port @ Forward::Port(_)) = before
+            && self.request_forward(master, "forward", port, service).await.is_ok()
+        {
+            return Ok(port.clone());
+        }
         let mut said = String::new();
         for _ in 0..PORTS {
             let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());

@@ -104,9 +104,15 @@ pub async fn connect(
     if let Some(way) = found(place, options).await {
         return Ok(way);
     }
-    place.forget(&key);
+    let before = place.load(&key);
+    if let Some(saved) = &before {
+        // It leads nowhere any more, but holds its port.
+        options.cancel_forward(&saved.master, &saved.forward, &saved.service).await;
+        place.forget(&key);
+    }
+    let before = before.map(|saved| saved.forward);
     let (master, is_new) = master(place, options, progress).await?;
-    match steps(place, options, &master, progress).await {
+    match steps(place, options, &master, before.as_ref(), progress).await {
         Ok(way) => Ok(way),
         // A connection that was there may be dead without knowing it, or have no room: one of our own, once.
         Err(Broken { error, connection: true }) if !is_new => {
@@ -116,7 +122,7 @@ pub async fn connect(
                 options.start_master(&place.control_socket(&options.master_key())).await.map_err(|new| {
                     HostError { said: format!("{}\n{}", error.said, new.said).trim().to_owned(), ..new }
                 })?;
-            steps(place, options, &master, progress).await.map_err(|broken| broken.error)
+            steps(place, options, &master, before.as_ref(), progress).await.map_err(|broken| broken.error)
         }
         Err(broken) => Err(broken.error),
     }
@@ -162,7 +168,6 @@ pub(crate) async fn cut(place: &Place, options: &HostOptions) {
     if let Some(saved) = place.load(&options.key()) {
         options.cancel_forward(&saved.master, &saved.forward, &saved.service).await;
         options.end_master(&saved.master).await;
-        place.forget(&options.key());
     }
 }
 
@@ -255,6 +260,7 @@ async fn steps(
     place: &Place,
     options: &HostOptions,
     master: &Master,
+    before: Option<&Forward>,
     progress: OnProgress<'_>,
 ) -> Result<Way, Broken> {
     tell(progress, Step::Probe);
@@ -271,7 +277,7 @@ async fn steps(
         None => options.start(master, &program).await?,
     };
     tell(progress, Step::Forward);
-    let opened = options.open_forward(place, master, &service, &program).await;
+    let opened = options.open_forward(place, master, &service, &program, before).await;
     let Opened { forward, client, target, relay, info } =
         opened.map_err(|error| Broken { error, connection: true })?;
     let saved = Saved {

@@ -1,6 +1,7 @@
 # Before every script. $dir, $version and $fences are set. An answer is lines of `key value`.
 say() { printf '%s %s\n' "$1" "$2"; }
 fail() { say failed "$1 $(printf '%s' "$2" | tr '\n' ' ')"; exit 1; }
+mask=$(umask)
 umask 077
 [ -n "${HOME:-}" ] || HOME=$(cd ~ && pwd)
 case $dir in

@@ -21,11 +21,14 @@ said=$(mkfifo "$lock/ready" "$lock/log" 2>&1) || fail runtime "$said"
 # Its log is heard while it starts. Later lines find no reader and are dropped: a file would grow for ever.
 cat <"$lock/log" >"$lock/said" 2>/dev/null &
 listening=$!
-# A session of its own, so that no hang-up of this one reaches it.
+# A session of its own, so that no hang-up of this one reaches it; with the user's mask, as it makes files of the user's.
 setsid=$(command -v setsid)
 [ -n "$setsid" ] || trap '' HUP
-$setsid "$program" --ready-json --listen 127.0.0.1:0 --also-socket "$runtime/$id.sock" --token-file "$runtime/$id.token" \
-    --idle-timeout "$idle" "$@" </dev/null >"$lock/ready" 2>"$lock/log" &
+{
+    umask "$mask"
+    exec $setsid "$program" --ready-json --listen 127.0.0.1:0 --also-socket "$runtime/$id.sock" \
+        --token-file "$runtime/$id.token" --idle-timeout "$idle" "$@"
+} </dev/null >"$lock/ready" 2>"$lock/log" &
 IFS= read -r ready <"$lock/ready" || { wait "$listening"; fail ended "$(tail -n 5 "$lock/said" 2>&1)"; }
 { printf '%s\n%s\n' "$id" "$ready" >"$state.new" && mv -f "$state.new" "$state"; } || fail runtime "$state cannot be written"
 say ready "$ready"
