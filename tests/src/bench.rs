@@ -136,23 +136,44 @@ impl Connection {
     /// Sends `request` as it is; the answer's body.
     pub fn ask(&mut self, request: &[u8]) -> &[u8] {
         self.stream.get_mut().write_all(request).expect("the server takes it");
-        let (mut line, mut length, mut first) = (String::new(), 0, true);
+        assert!(self.line().contains(" 200 "), "it is refused");
+        let mut length = None;
         loop {
-            line.clear();
-            self.stream.read_line(&mut line).expect("the server answers");
-            assert!(!first || line.contains(" 200 "), "{line}");
-            first = false;
+            let line = self.line();
             if line == "\r\n" {
                 break;
             }
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("content-length")
             {
-                length = value.trim().parse().expect("a length");
+                length = Some(value.trim().parse().expect("a length"));
             }
         }
-        self.body.resize(length, 0);
-        self.stream.read_exact(&mut self.body).expect("a whole body");
+        self.body.clear();
+        match length {
+            Some(length) => self.take(length),
+            // In chunks, the last of which is empty.
+            None => loop {
+                let chunk = usize::from_str_radix(self.line().trim(), 16).expect("a chunk's length");
+                self.take(chunk);
+                self.line();
+                if chunk == 0 {
+                    break;
+                }
+            },
+        }
         &self.body
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).expect("the server answers");
+        line
+    }
+
+    fn take(&mut self, length: usize) {
+        let from = self.body.len();
+        self.body.resize(from + length, 0);
+        self.stream.read_exact(&mut self.body[from..]).expect("a whole body");
     }
 }
