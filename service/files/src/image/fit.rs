@@ -155,6 +155,7 @@ fn within_share(source: Source<'_>, limits: &FitLimits) -> Result<(Done, ImageIn
         subsampled: matches!(&outline.detail, Detail::Jpeg(jpeg) if jpeg.subsampled),
         max_bytes: limits.max_bytes,
         source_bytes: report.source_bytes,
+        flat: report.source_bytes.saturating_mul(8) < u64::from(size.0) * u64::from(size.1),
     };
     let pixels = upright(source, decoded, target)?;
     let step = descend(&pixels, wish, source.cancel).map_err(|stuck| match stuck {

@@ -18,6 +18,8 @@ pub(super) struct Wish {
     pub(super) max_bytes: u64,
     /// A lossless result that is larger than its source is tried again, smaller.
     pub(super) source_bytes: u64,
+    /// Whether the source takes less than a bit a pixel: what is quick to write would come out larger.
+    pub(super) flat: bool,
 }
 
 /// An image that fits.
@@ -102,12 +104,13 @@ fn compared(pixels: &Pixels, fast: Vec<u8>, wish: Wish) -> Vec<u8> {
 }
 
 fn ways(pixels: &Pixels, wish: Wish) -> Vec<Way> {
+    let png = if wish.flat { Way::PngSmall } else { Way::PngFast };
     let mut ways = match (wish.source, wish.lossless) {
         (Format::Jpeg, _) => vec![],
         (Format::Webp, true) => vec![Way::WebpLossless],
         (Format::Webp, false) => vec![],
-        (Format::Gif, _) => vec![Way::Gif, Way::PngFast],
-        _ => vec![Way::PngFast],
+        (Format::Gif, _) => vec![Way::Gif, png],
+        _ => vec![png],
     };
     // WebP alone keeps transparency at a low quality; where it cannot hold the sides, JPEG can, on the background.
     let holds = pixels.size.0.max(pixels.size.1) <= MAX_WEBP_SIDE;
@@ -142,7 +145,7 @@ mod tests {
 
     fn wish(source: Format, max_bytes: u64) -> Wish {
         let lossless = source != Format::Jpeg;
-        Wish { source, lossless, subsampled: false, max_bytes, source_bytes: 1 << 30 }
+        Wish { source, lossless, subsampled: false, max_bytes, source_bytes: 1 << 30, flat: false }
     }
 
     fn forever() -> Cancel {

@@ -89,13 +89,13 @@ pub(super) struct RowScaler {
     alpha: MulDiv,
 }
 
-/// About what a processor's cache holds.
-const STRIP_BYTES: usize = 512 << 10;
+/// The resizer works out its weights anew for each strip, which costs as much as narrowing some fifty rows.
+const STRIP_BYTES: usize = 4 << 20;
 
 impl RowScaler {
     pub(super) fn new(layout: Layout, from: (u32, u32), size: (u32, u32)) -> Self {
         let row = (from.0 as usize * layout.channels()).max(1);
-        let strip_rows = (STRIP_BYTES / row).clamp(1, 256) as u32;
+        let strip_rows = (STRIP_BYTES / row).clamp(1, 1024) as u32;
         Self {
             layout,
             from,
