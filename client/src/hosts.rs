@@ -1,5 +1,5 @@
 //! Hosts that stay connected: one task a host keeps the way there, notices when it is lost, and makes it anew. Any number
-//! of sessions share it. How a way is made is told in [`ssh`](crate::ssh); here is only when.
+//! of sessions share it. How a way is made is told in [`ssh`]; here is only when.
 //!
 //! ```text
 //! Connecting -> Connected -> (lost) -> Connecting -> Waiting -> Connecting ...

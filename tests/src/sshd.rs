@@ -189,7 +189,7 @@ fn try_start(dir: &Path, config: &str) -> Option<(Child, u16)> {
     let own = dir.display();
     let text = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {own}/host_key\nAuthorizedKeysFile {own}/user_key.pub\n\
-         StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nMaxStartups 100\n\
+         StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nMaxStartups 100\nSubsystem sftp internal-sftp\n\
          SetEnv HOME={own}/home XDG_RUNTIME_DIR={own}/run\n{config}\n"
     );
     std::fs::write(dir.join("sshd_config"), text).ok()?;
