@@ -56,6 +56,8 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --workspace --locked --no-fail-fast
 fi
+step "installing"
+deploy/tests/install.sh "$FILECTX_PROGRAMS"
 step "systemd units"
 if command -v systemd-analyze >/dev/null; then
     deploy/tests/units.sh "$FILECTX_PROGRAMS"

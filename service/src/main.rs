@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use filectx_files::{Files, Swept};
 use filectx_service::config::{Config, Settings};
 use filectx_service::guard::token::{Token, runtime_directory};
@@ -41,6 +41,13 @@ enum Command {
     Healthcheck,
     /// Carry stdin and stdout to the service that these settings name, for a caller that reaches this host by SSH alone
     Relay,
+    /// Print the completions of a shell, for its own file of them
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
 }
 
 type Failed = Box<dyn std::error::Error>;
@@ -51,6 +58,8 @@ fn main() -> ExitCode {
         Some(Command::Openapi) => print_document(),
         Some(Command::Healthcheck) => load(arguments).and_then(|config| Ok(healthcheck::check(&config)?)),
         Some(Command::Relay) => load(arguments).and_then(|config| Ok(relay::carry(&config.listen)?)),
+        Some(Command::Completions { shell }) => print_completions(shell),
+        Some(Command::Man) => print_manual(),
         None => load(arguments).and_then(run),
     };
     match done {
@@ -65,6 +74,18 @@ fn main() -> ExitCode {
 fn print_document() -> Result<(), Failed> {
     let text = document().to_pretty_json()?;
     Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn print_completions(shell: clap_complete::Shell) -> Result<(), Failed> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "filectxd", &mut text);
+    Ok(io::stdout().write_all(&text)?)
+}
+
+fn print_manual() -> Result<(), Failed> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(Arguments::command()).render(&mut text)?;
+    Ok(io::stdout().write_all(&text)?)
 }
 
 fn load(arguments: Arguments) -> Result<Config, Failed> {

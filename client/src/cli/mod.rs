@@ -14,6 +14,7 @@ mod edit;
 mod exit;
 mod find;
 mod find_paths;
+mod generate;
 mod host;
 mod info;
 mod input;
@@ -70,6 +71,8 @@ enum Command {
     Hosts(connect::Hosts),
     Disconnect(connect::Disconnect),
     Install(connect::Install),
+    Completions(generate::Completions),
+    Man(generate::Man),
 }
 
 impl Command {
@@ -93,7 +96,12 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn execute(cli: Cli, environment: &Environment, mut out: Output) -> Exit {
-    if let Some(result) = of_ways(&cli, environment, &mut out) {
+    let aside = match &cli.command {
+        Command::Completions(args) => Some(args.run(&mut out)),
+        Command::Man(args) => Some(args.run()),
+        _ => of_ways(&cli, environment, &mut out),
+    };
+    if let Some(result) = aside {
         return out.end(result);
     }
     let backend = match Backend::new(&cli.connection, environment, cli.command.changes()) {
@@ -127,9 +135,12 @@ fn run(command: &Command, context: &mut Context) -> Result<Exit, Failure> {
         Command::Write(args) => write::run(args, context),
         Command::Rm(args) => delete::run(args, context),
         Command::Info(args) => info::run(args, context),
-        Command::Connect(_) | Command::Hosts(_) | Command::Disconnect(_) | Command::Install(_) => {
-            Ok(Exit::Done)
-        }
+        Command::Connect(_)
+        | Command::Hosts(_)
+        | Command::Disconnect(_)
+        | Command::Install(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Ok(Exit::Done),
     }
 }
 

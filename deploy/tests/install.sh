@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Holds the release's extras and install.sh: everything comes, runs, is refused when it was changed, and goes again.
+#   deploy/tests/install.sh DIRECTORY     where filectx and filectxd were built
+set -euo pipefail
+programs=$(cd "$1" && pwd)
+deploy=$(cd "$(dirname "$0")/.." && pwd)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+fail() {
+    echo "deploy/tests/install.sh: $*" >&2
+    exit 1
+}
+
+release=$place/release prefix="$place/a prefix"
+mkdir "$release"
+cp "$programs/filectx" "$release/filectx"
+cp "$programs/filectxd" "$release/filectxd-linux-$(uname -m)"
+"$deploy/extras.sh" "$release" "$programs/filectx" "$programs/filectxd"
+
+"$release/install.sh" --prefix "$prefix" >/dev/null
+[ "$("$prefix/bin/filectxd" --version)" = "$("$programs/filectxd" --version)" ] || fail "another filectxd"
+[ "$("$prefix/bin/filectx" read --raw "$release/SHA256SUMS")" = "$(cat "$release/SHA256SUMS")" ] || fail "filectx reads wrong"
+for file in share/man/man1/filectx-read.1 share/man/man1/filectxd.1 share/bash-completion/completions/filectx \
+    share/zsh/site-functions/_filectxd share/fish/vendor_completions.d/filectx.fish share/systemd/user/filectxd.socket; do
+    [ -s "$prefix/$file" ] || fail "$file did not come"
+done
+bash -n "$prefix/share/bash-completion/completions/filectx"
+grep -q -- '--save-dir' "$prefix/share/man/man1/filectx-read.1" || sed 's/\\-/-/g' "$prefix/share/man/man1/filectx-read.1" |
+    grep -q -- '--save-dir' || fail "the manual page lacks a flag"
+[ "$(find "$prefix" -name '*.new')" = "" ] || fail "something half-done stays"
+
+# Again over itself, then away.
+"$release/install.sh" --prefix "$prefix" >/dev/null
+"$release/install.sh" --uninstall --prefix "$prefix" >/dev/null
+[ "$(find "$prefix" -type f)" = "" ] || fail "something stays: $(find "$prefix" -type f)"
+! "$release/install.sh" --uninstall --prefix "$prefix" 2>/dev/null || fail "there was nothing to take away"
+
+echo >>"$release/man/filectxd.1"
+! "$release/install.sh" --prefix "$prefix" >/dev/null 2>&1 || fail "a changed file was installed"
+[ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
+echo "install.sh does what it says"
