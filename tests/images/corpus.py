@@ -235,6 +235,8 @@ def jpegs():
     put("jpeg-cmyk.jpg", saved(image.convert("CMYK"), "JPEG"), same=False, format="jpeg")
     put("jpeg-cmyk-large.jpg", saved(scene((1700, 900)).convert("CMYK"), "JPEG"), format="jpeg")
     put("jpeg-cmyk-progressive.jpg", saved(image.convert("CMYK"), "JPEG", progressive=True), format="jpeg")
+    for thin in ((1700, 1), (1, 1700), (1700, 9)):
+        put(f"jpeg-cmyk-{thin[0]}x{thin[1]}.jpg", saved(scene(thin).convert("CMYK"), "JPEG"), compare=False)
     inks = saved(image.convert("CMYK"), "JPEG")
     at = inks.find(b"Adobe")
     if at > 0:

@@ -66,7 +66,14 @@ pub(in super::super) fn scaled(source: Source<'_>) -> Result<Pixels, Trouble> {
             break;
         }
         let more = |asked: u32, got: u16, size: u32| (asked + u32::from(got).div_ceil(2)).min(size);
-        asked = (more(asked.0, width, source.outline.size.0), more(asked.1, height, source.outline.size.1));
+        let next =
+            (more(asked.0, width, source.outline.size.0), more(asked.1, height, source.outline.size.1));
+        if next == asked {
+            // A line of pixels has a side that is large enough at every scale. It is decoded as it is.
+            decoder = jpeg_decoder::Decoder::new(source.bytes);
+            break;
+        }
+        asked = next;
     }
     let data = decoder.decode().map_err(damaged)?;
     let info = decoder.info().ok_or_else(|| damaged("it has no frame header"))?;
@@ -123,4 +130,32 @@ pub(super) fn memory(detail: &Jpeg, source: Source<'_>) -> u64 {
         return scaled * channels * 2 + u64::from(size.0) * 64;
     }
     pixels * channels * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use filectx_openapi::Limits;
+
+    use super::super::super::sniff::Format;
+    use super::super::super::{FitLimits, ImagePool, fit};
+    use crate::Cancel;
+
+    /// Each scale keeps a side of one pixel, so that no scale seems too small.
+    #[test]
+    fn lines_of_ink_come_to_an_end() {
+        let limits =
+            FitLimits { max_pixels: 1 << 20, max_side: 64, max_bytes: 1 << 20, max_source_pixels: 1 << 20 };
+        let pool = ImagePool::new(&Limits::default(), 1);
+        for (width, height) in [(90, 1), (1, 90), (1700, 2), (90, 90)] {
+            let mut bytes = Vec::new();
+            let encoder = jpeg_encoder::Encoder::new(&mut bytes, 80);
+            let ink = vec![100; usize::from(width) * usize::from(height) * 4];
+            encoder.encode(&ink, width, height, jpeg_encoder::ColorType::Cmyk).unwrap();
+            let cancel = Cancel::after(Duration::from_secs(60));
+            let fitted = fit(bytes, Format::Jpeg, &limits, &pool, &cancel).unwrap();
+            assert_eq!(fitted.info.width.max(fitted.info.height), Some(64), "{width}x{height}");
+        }
+    }
 }
