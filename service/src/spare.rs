@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// So many buffers are kept at most.
 const MOST: usize = 2;
 /// Buffers that can hold more than this are not kept.
-const LARGEST: usize = 8 << 20;
+const LARGEST: usize = 16 << 20;
 
 /// The buffers that are kept. Clones share them.
 #[derive(Clone, Debug, Default)]
