@@ -74,6 +74,11 @@ fn text(head: &[u8], whole: bool) -> Option<Text> {
     if is_utf8(head, whole) {
         return None;
     }
+    // In all of these encodings a control is a byte of its own, and no byte is more than a character: a guess, which takes
+    // long, would change nothing.
+    if has_many_controls(head) {
+        return None;
+    }
     let encoding = TextEncoding::Legacy(legacy(head, whole));
     few_controls(encoding, head, whole).then_some(Text { encoding, bom: 0, guessed: true })
 }
@@ -108,6 +113,12 @@ fn legacy(head: &[u8], whole: bool) -> &'static encoding_rs::Encoding {
     let tail = if whole { 0 } else { encoding.incomplete_tail(head) };
     // A guess that does not decode is none; windows-1252 gives every byte a character.
     if encoding.decode(&head[..head.len() - tail]).lossy { WINDOWS_1252 } else { guess }
+}
+
+/// Whether `sample` holds too many controls in each encoding in which ASCII stays ASCII.
+fn has_many_controls(sample: &[u8]) -> bool {
+    let controls = sample.iter().filter(|&&byte| is_control(byte)).count();
+    controls > 1 && controls * 100 > sample.len()
 }
 
 /// At most one character, or one in a hundred, is a control that no text needs.
@@ -179,6 +190,7 @@ fn guess(name: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn name_of(kind: &Kind) -> String {
         match kind {
@@ -258,5 +270,17 @@ mod tests {
         assert_eq!(text_mime(b"a.rs"), "text/x-rust");
         assert_eq!(text_mime(b"a.json"), "application/json");
         assert_eq!(text_mime(b"LICENSE"), "text/plain");
+    }
+
+    proptest! {
+        #[test]
+        fn many_controls_are_too_many_in_every_legacy_encoding(
+            sample in proptest::collection::vec(prop_oneof![Just(1u8), Just(0x7f), Just(b'a'), any::<u8>()], 0..300),
+        ) {
+            if has_many_controls(&sample) {
+                let encoding = TextEncoding::Legacy(legacy(&sample, true));
+                prop_assert!(!few_controls(encoding, &sample, true));
+            }
+        }
     }
 }
