@@ -91,14 +91,20 @@ pub(crate) fn append<T: Serialize>(list: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(list, value);
 }
 
-/// Writes a context as serde does, but its text through [`escape::push`], as most of an answer is text.
+/// Writes a context as serde does, but its content, of which most of an answer is, directly.
 pub(crate) fn append_context(list: &mut Vec<u8>, mut context: FileContext) {
-    let text = context.text_content.take();
+    let (text, binary) = (context.text_content.take(), context.binary_content.take());
     append(list, &context);
     if let Some(text) = text {
         list.pop();
         list.extend_from_slice(br#","text_content":"#);
         escape::push(list, &text);
+        list.push(b'}');
+    }
+    if let Some(binary) = binary {
+        list.pop();
+        list.extend_from_slice(br#","binary_content":"#);
+        binary.push_json(list);
         list.push(b'}');
     }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 /// So many buffers are kept at most.
 const MOST: usize = 2;
-/// Buffers that can hold more than this are not kept.
-const LARGEST: usize = 16 << 20;
+/// Buffers that can hold more than this are not kept: ten megabytes in base64, and the room that growing takes.
+const LARGEST: usize = 24 << 20;
 
 /// The buffers that are kept. Clones share them.
 #[derive(Clone, Debug, Default)]
