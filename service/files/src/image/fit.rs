@@ -142,7 +142,9 @@ fn within_share(source: Source<'_>, limits: &FitLimits) -> Result<(Done, ImageIn
             Plain::Clean if report.source_bytes <= limits.max_bytes => return Ok(report.untouched()),
             Plain::Parts(parts) if decoded.pixels.shows_something() => {
                 let bytes = strip(source.bytes, format, parts);
-                if bytes.len() as u64 <= limits.max_bytes {
+                // A WebP's pixels may reach into what was left out: it has to stand alone.
+                let stands = format != Format::Webp || decode(Source { bytes: &bytes, ..source }).is_ok();
+                if stands && bytes.len() as u64 <= limits.max_bytes {
                     return Ok(report.encoded(Step { format, size, bytes }));
                 }
             }

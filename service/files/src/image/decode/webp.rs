@@ -107,6 +107,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pixels_beyond_their_chunk_come_back_as_an_image() {
+        use super::super::super::sniff::Format;
+        use super::super::super::{FitLimits, ImagePool, fit};
+        let found = include_bytes!("../../../../../tests/fuzz/seeds/image/beyond-its-chunk.webp");
+        let limits = FitLimits { max_pixels: 100, max_side: 10, max_bytes: 9_999, max_source_pixels: 100 };
+        let pool = ImagePool::new(&filectx_openapi::Limits::default(), 1);
+        let cancel = crate::Cancel::after(std::time::Duration::from_secs(60));
+        let fitted = fit(found.to_vec(), Format::Webp, &limits, &pool, &cancel).unwrap();
+        let again = fit(fitted.bytes.clone(), fitted.format, &limits, &pool, &cancel).unwrap();
+        assert_eq!(again.bytes, fitted.bytes);
+    }
+
+    #[test]
     fn colours_of_the_narrow_range() {
         let rgb = to_rgb(&[16, 235, 81, 145, 41], &[128, 128, 90, 54, 240], &[128, 128, 240, 34, 110]);
         let expect = [[0, 0, 0], [255, 255, 255], [255, 0, 0], [0, 255, 0], [0, 0, 255]];
