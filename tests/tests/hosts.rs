@@ -22,6 +22,14 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(work)
 }
 
+/// Sends a signal to a server's sessions; one of them may have ended since they were listed.
+fn tell(sessions: &[u32], signal: &str) {
+    for pid in sessions {
+        let mut kill = Command::new("kill");
+        let _ = kill.arg(format!("-{signal}")).arg(pid.to_string()).stderr(Stdio::null()).status();
+    }
+}
+
 /// Options under which what is silent is noticed within seconds.
 fn quick(host: &Host) -> HostOptions {
     HostOptions { keep_alive: Duration::from_secs(1), patience: Duration::from_secs(10), ..host.options() }
@@ -117,10 +125,7 @@ fn ways_that_break_are_made_anew_under_a_session() {
             match breaking {
                 "cut" => line.cut(),
                 "service" => signal(host.services()[0], "KILL"),
-                _ => host.sessions().iter().for_each(|pid| {
-                    let _ =
-                        Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
-                }),
+                _ => tell(&host.sessions(), "KILL"),
             }
             let mut answer = session.read(&reading(&file)).await;
             // The manager was quicker to notice: the host is not connected until the way is there again.
@@ -149,7 +154,7 @@ fn a_line_that_stands_still_is_noticed_and_reads_recover() {
         assert!(session.read(&reading(&file)).await.is_ok());
         // Half-open: both ends think that they are connected, and nothing comes.
         let stopped = host.sessions();
-        stopped.iter().for_each(|pid| signal(*pid, "STOP"));
+        tell(&stopped, "STOP");
         let started = Instant::now();
         let request = reading(&file);
         let (answer, noticed) = tokio::join!(session.read(&request), async {
@@ -162,9 +167,7 @@ fn a_line_that_stands_still_is_noticed_and_reads_recover() {
         assert_eq!(text(&answer.expect("an answer")), "one\n");
         // Three looks of one second each, against 15 and two of ten with the defaults.
         assert!(noticed < Duration::from_secs(10), "{noticed:?}");
-        stopped.iter().for_each(|pid| {
-            let _ = Command::new("kill").args(["-CONT", &pid.to_string()]).stderr(Stdio::null()).status();
-        });
+        tell(&stopped, "CONT");
         manager.shutdown().await;
     });
 }
@@ -186,18 +189,16 @@ fn an_edit_on_a_line_that_stands_still_happens_once_or_is_unknown() {
             let stopped = host.sessions();
             let edit = editing(&file, "x\n", "x\ny\n");
             if round != 1 {
-                stopped.iter().for_each(|pid| signal(*pid, "STOP"));
+                tell(&stopped, "STOP");
             }
             let (answer, ()) = tokio::join!(session.edit(&edit), async {
                 if round == 1 {
                     tokio::task::yield_now().await;
-                    stopped.iter().for_each(|pid| signal(*pid, "STOP"));
+                    tell(&stopped, "STOP");
                 }
             });
             // What was on its way when all stood still arrives now, if it ever does.
-            stopped.iter().for_each(|pid| {
-                let _ = Command::new("kill").args(["-CONT", &pid.to_string()]).stderr(Stdio::null()).status();
-            });
+            tell(&stopped, "CONT");
             wait_until("the old connection has ended", || {
                 stopped.iter().all(|pid| !host.sessions().contains(pid)) || answer.is_ok()
             });
