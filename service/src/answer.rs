@@ -51,7 +51,6 @@ impl Counts {
     }
 }
 
-#[allow(dead_code, reason = "operations use it as they arrive")]
 impl Facts {
     /// An answer that holds so many things.
     pub(crate) fn items(items: usize) -> Self {

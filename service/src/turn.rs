@@ -17,7 +17,6 @@ use crate::outcomes::{Claimed, Key, Outcome};
 use crate::service::Service;
 
 /// A stuck system call cannot be ended: so long after the deadline its request is answered without it.
-#[allow(dead_code, reason = "as above")]
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A request that may be worked on now.
@@ -30,7 +29,6 @@ pub(crate) struct Turn {
     pub(crate) key: Option<Key>,
 }
 
-#[allow(dead_code, reason = "operations use it as they arrive")]
 impl Turn {
     pub(crate) fn new(service: Arc<Service>, permit: Permit, form: Form, coding: Option<Coding>) -> Self {
         Self { service, permit, form, coding, key: None }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use filectx_client::{Client, Target, Token};
 use filectx_files::{Cancel, FenceConfig, Files};
 use filectx_openapi::{Code, EditFileRequest, Limits, routes};
-use filectx_tests::bench::{Connection, cpu_of_children, cpu_while, median, report};
+use filectx_tests::bench::{Connection, cpu_of_children, cpu_while, median, post, report};
 use filectx_tests::programs::Service;
 use serde_json::json;
 
@@ -125,7 +125,7 @@ fn small_edits() {
         put(dir.path(), &small);
         rounds[1].push(time(EDITS, |n| {
             let body = serde_json::to_string(&edit(&path, &marked(n), &marked(n + 1))).expect("a request");
-            connection.ask(&post(&service.token, &body));
+            connection.ask(&post(&service.token, routes::EDIT_FILE, &body));
         }));
         for (round, with_directory) in [(2, false), (3, true)] {
             put(dir.path(), &small);
@@ -160,15 +160,6 @@ fn replace(path: &Path, n: usize, with_directory: bool) {
         let dir = File::open(path.parent().expect("a directory"));
         dir.and_then(|dir| dir.sync_all()).expect("it can be synced");
     }
-}
-
-fn post(token: &str, body: &str) -> Vec<u8> {
-    format!(
-        "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        routes::EDIT_FILE,
-        body.len()
-    )
-    .into_bytes()
 }
 
 /// The report on a text that is not in a 64 MiB file, against grep finding that it is not there.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use filectx_tests::bench::{Connection, cpu_of_children, median, peak_kib, report};
+use filectx_openapi::routes;
+use filectx_tests::bench::{Connection, cpu_of_children, median, peak_kib, post, report};
 use filectx_tests::programs::{Service, program};
 
 /// Files of the made tree.
@@ -145,7 +146,7 @@ fn memory(tree: &Path) {
         let mut connection = Connection::new(service.url().trim_start_matches("http://"));
         let idle = peak_kib(service.pid());
         let body = serde_json::json!({"cwd": tree, "pattern": pattern, "max_results": most});
-        let size = connection.ask(&post(&service, "find-text", &body)).len();
+        let size = connection.ask(&post(&service.token, routes::FIND_TEXT, &body.to_string())).len();
         let peak = peak_kib(service.pid());
         eprintln!("peak memory, {what}: {peak} KiB ({idle} KiB before; the answer has {size} bytes)");
     }
@@ -159,7 +160,8 @@ fn list() {
     }
     let service = Service::start(&[]);
     let mut connection = Connection::new(service.url().trim_start_matches("http://"));
-    let request = post(&service, "list-directory", &serde_json::json!({"path": dir.path()}));
+    let body = serde_json::json!({"path": dir.path()}).to_string();
+    let request = post(&service.token, routes::LIST_DIRECTORY, &body);
     let ours = median(9, || assert!(connection.ask(&request).len() > 1_000 * 100));
     let theirs = median(9, || {
         let output = Command::new("ls").arg("-U").arg(dir.path()).output().expect("ls runs");
@@ -167,15 +169,4 @@ fn list() {
     });
     report("the first 1,000 of 100,000 entries", ours, "ls -U", theirs, "well under a second");
     eprintln!("peak memory of the service: {} KiB", peak_kib(service.pid()));
-}
-
-fn post(service: &Service, operation: &str, body: &serde_json::Value) -> Vec<u8> {
-    let body = body.to_string();
-    format!(
-        "POST /v1/{operation} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        service.token,
-        body.len()
-    )
-    .into_bytes()
 }

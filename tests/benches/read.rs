@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use filectx_openapi::{FileRequest, ReadFileContextRequest, routes};
-use filectx_tests::bench::{Connection, apart, cpu_of, cpu_while, median, peak_kib, report};
+use filectx_tests::bench::{Connection, apart, cpu_of, cpu_while, median, peak_kib, post, report};
 use filectx_tests::programs::Service;
 
 fn main() {
@@ -187,17 +187,8 @@ fn window() {
     eprintln!("peak memory of the service: {} KiB (aim: below 40960)", peak_kib(service.pid()));
 }
 
-fn post(token: &str, body: &str) -> Vec<u8> {
-    format!(
-        "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        routes::READ_FILE_CONTEXT,
-        body.len()
-    )
-    .into_bytes()
-}
-
 fn post_batch(token: &str, paths: &[PathBuf]) -> Vec<u8> {
-    post(token, &serde_json::to_string(&batch(paths)).expect("a request is JSON"))
+    post(token, routes::READ_FILE_CONTEXT, &serde_json::to_string(&batch(paths)).expect("a request is JSON"))
 }
 
 /// Server CPU of 1,000 files of 4 kB in one batch, against open+read+close in a loop, and against single requests.

@@ -91,6 +91,16 @@ fn place(processors: &str, pid: u32) {
     assert!(taskset.status().is_ok_and(|status| status.success()), "taskset -c -p {processors} {pid}");
 }
 
+/// The bytes of a request with a JSON body.
+pub fn post(token: &str, route: &str, body: &str) -> Vec<u8> {
+    format!(
+        "POST {route} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
 /// A kept-alive HTTP connection that spends as little as it can: the same load for every server. It never sleeps while it
 /// waits, so that no server pays for waking it.
 #[derive(Debug)]

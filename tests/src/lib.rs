@@ -5,7 +5,9 @@
 pub mod bench;
 pub mod golden;
 pub mod line;
+pub mod png;
 pub mod programs;
 pub mod repo;
 pub mod require;
+pub mod sessions;
 pub mod sshd;

@@ -174,21 +174,7 @@ fn proxies_are_not_asked_for_loopback() {
 
 /// A grey PNG of 2 x 1 pixels.
 fn png() -> Vec<u8> {
-    use std::io::Write as _;
-    let mut pixels = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-    pixels.write_all(&[0, 10, 200]).expect("memory");
-    let pixels = pixels.finish().expect("memory");
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    let header = [0, 0, 0, 2, 0, 0, 0, 1, 8, 0, 0, 0, 0];
-    for (name, body) in [(b"IHDR", &header[..]), (b"IDAT", &pixels), (b"IEND", &[])] {
-        let named = [&name[..], body].concat();
-        let mut sum = flate2::Crc::new();
-        sum.update(&named);
-        png.extend((body.len() as u32).to_be_bytes());
-        png.extend(&named);
-        png.extend(sum.sum().to_be_bytes());
-    }
-    png
+    filectx_tests::png::grey(2, 1, &[0, 10, 200])
 }
 
 #[test]

@@ -1,26 +1,18 @@
 //! Hosts that stay connected, against real `sshd`s: ways that break, stand still or are not to be had, and many at once.
 #![allow(clippy::panic, reason = "a test fails by a panic")]
 
-use std::future::Future;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use filectx_client::hosts::{HostManager, HostState};
-use filectx_client::session::{Served, ServedBy, Session, SessionType, Tool, ToolUser};
+use filectx_client::session::{ServedBy, Session, SessionType, Tool, ToolUser};
 use filectx_client::ssh::{self, HostOptions};
 use filectx_client::{Error, Step};
-use filectx_openapi::{EditFileRequest, FileRequest, ReadFileContextRequest, ReadFileContextResponse};
 use filectx_tests::line::Line;
 use filectx_tests::programs::signal;
+use filectx_tests::sessions::{editing, on_host, reading, run, text};
 use filectx_tests::sshd::{self, Host};
-use serde_json::json;
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(work)
-}
 
 /// Sends a signal to a server's sessions; one of them may have ended since they were listed.
 fn tell(sessions: &[u32], signal: &str) {
@@ -33,29 +25,6 @@ fn tell(sessions: &[u32], signal: &str) {
 /// Options under which what is silent is noticed within seconds.
 fn quick(host: &Host) -> HostOptions {
     HostOptions { keep_alive: Duration::from_secs(1), patience: Duration::from_secs(10), ..host.options() }
-}
-
-fn on_host(manager: &HostManager) -> Session {
-    let kind = SessionType::Remote { host_id: Some("host".into()) };
-    Session::new(kind, Arc::new(manager.clone()), None)
-}
-
-fn reading(path: &Path) -> ReadFileContextRequest {
-    let path = Some(path.to_str().expect("UTF-8").to_owned());
-    ReadFileContextRequest {
-        files: vec![FileRequest { path, ..FileRequest::default() }],
-        ..ReadFileContextRequest::default()
-    }
-}
-
-fn editing(path: &Path, old: &str, new: &str) -> EditFileRequest {
-    serde_json::from_value(json!({"path": path, "edits": [{"old_text": old, "new_text": new}]}))
-        .expect("a request")
-}
-
-#[track_caller]
-fn text(answer: &Served<ReadFileContextResponse>) -> &str {
-    answer.answer.file_contexts[0].text_content.as_deref().expect("a text")
 }
 
 #[test]

@@ -186,22 +186,7 @@ fn what_is_read_leaves_before_the_rest() {
 
 /// A grey PNG of this many rows and columns, all zero.
 fn flat_png(side: u32) -> Vec<u8> {
-    let header = [side.to_be_bytes(), side.to_be_bytes()].concat();
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    let rows = vec![0; (side as usize + 1) * side as usize];
-    let mut pixels = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-    pixels.write_all(&rows).expect("memory");
-    let pixels = pixels.finish().expect("memory");
-    let header = [&header[..], &[8, 0, 0, 0, 0]].concat();
-    for (name, body) in [(b"IHDR", &header), (b"IDAT", &pixels), (b"IEND", &Vec::new())] {
-        let named = [&name[..], body].concat();
-        let mut sum = flate2::Crc::new();
-        sum.update(&named);
-        png.extend((body.len() as u32).to_be_bytes());
-        png.extend(&named);
-        png.extend(sum.sum().to_be_bytes());
-    }
-    png
+    filectx_tests::png::grey(side, side, &vec![0; (side as usize + 1) * side as usize])
 }
 
 #[test]

@@ -1,55 +1,24 @@
 //! Sessions: who answers for which, equal answers from here and there, the base of a diff, and work that ends with its caller.
 #![allow(clippy::panic, reason = "a test fails by a panic")]
 
-use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use filectx_client::hosts::HostManager;
-use filectx_client::session::{
-    NoHosts, RemoteFile, Served, ServedBy, Session, SessionType, ToolUser, Unattached,
-};
+use filectx_client::session::{NoHosts, RemoteFile, ServedBy, Session, SessionType, ToolUser, Unattached};
 use filectx_client::{Error, Local};
 use filectx_files::{FenceConfig, Files};
 use filectx_openapi::{
-    Code, EditFileRequest, FileRequest, FindTextRequest, Limits, ListDirectoryRequest,
-    ReadFileContextRequest, ReadFileContextResponse,
+    Code, FileRequest, FindTextRequest, Limits, ListDirectoryRequest, ReadFileContextRequest,
 };
+use filectx_tests::sessions::{editing, on_host, reading, run, text};
 use filectx_tests::sshd::{self, Host};
 use serde_json::{Value, json};
-
-fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(work)
-}
-
-fn on_host(manager: &HostManager) -> Session {
-    let kind = SessionType::Remote { host_id: Some("host".into()) };
-    Session::new(kind, Arc::new(manager.clone()), None)
-}
 
 fn local(home: &Path) -> Local {
     let fences = FenceConfig { roots: Vec::new(), deny: Vec::new(), read_only: false, home: home.to_owned() };
     Local::new(Arc::new(Files::new(&fences, Limits::default()).expect("an engine")))
-}
-
-fn reading(path: &Path) -> ReadFileContextRequest {
-    let path = Some(path.to_str().expect("UTF-8").to_owned());
-    ReadFileContextRequest {
-        files: vec![FileRequest { path, ..FileRequest::default() }],
-        ..ReadFileContextRequest::default()
-    }
-}
-
-fn editing(path: &Path, old: &str, new: &str) -> EditFileRequest {
-    serde_json::from_value(json!({"path": path, "edits": [{"old_text": old, "new_text": new}]}))
-        .expect("a request")
-}
-
-#[track_caller]
-fn text(answer: &Served<ReadFileContextResponse>) -> &str {
-    answer.answer.file_contexts[0].text_content.as_deref().expect("a text")
 }
 
 #[test]
