@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What lies beside the programs of a release: manual pages and completions that the programs write themselves, units for
-# systemd, the script that installs, and the checksums of all of it.
+# systemd, the script that installs, what makes images for containers, and the checksums of all of it.
 #   deploy/extras.sh DIRECTORY FILECTX FILECTXD
 set -euo pipefail
 out=$1 filectx=$2 filectxd=$3
@@ -15,5 +15,6 @@ for shell in bash zsh fish; do
 done
 cp "$deploy"/systemd/user/* "$out/systemd/"
 install -m 755 "$deploy/install.sh" "$out/install.sh"
+cp -R "$deploy/Containerfile" "$deploy/compose.yaml" "$deploy/containers" "$out/"
 cd "$out"
 find . -type f ! -name SHA256SUMS -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum >SHA256SUMS
