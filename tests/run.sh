@@ -6,6 +6,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 step() { printf '\n== %s\n' "$*"; }
+# A step that cannot be taken here says so; in CI it must be.
+without() {
+    echo "skipped: needs $*"
+    [ -z "${CI:-}" ] || exit 1
+}
 
 step "tools from Debian"
 packages=()
@@ -22,6 +27,14 @@ need systemd-analyze systemd
 need script bsdutils
 need ssh openssh-client
 need chattr e2fsprogs
+need podman podman
+need runc runc
+need podman-compose podman-compose
+need mmdebstrap mmdebstrap
+need ip iproute2
+need iptables iptables
+[ -x /usr/lib/podman/netavark ] || packages+=(netavark)
+[ -x /usr/lib/podman/aardvark-dns ] || packages+=(aardvark-dns)
 [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 /usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
@@ -56,13 +69,22 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --workspace --locked --no-fail-fast
 fi
+step "release"
+release="${CARGO_TARGET_DIR:-target}/dist"
+deploy/release.sh "$release"
 step "installing"
-deploy/tests/install.sh "$FILECTX_PROGRAMS"
+deploy/tests/install.sh "$release"
 step "systemd units"
 if command -v systemd-analyze >/dev/null; then
     deploy/tests/units.sh "$FILECTX_PROGRAMS"
 else
-    echo "skipped: systemd-analyze is not there"
+    without systemd-analyze
+fi
+step "containers"
+if [ "$(id -u)" = 0 ] && command -v mmdebstrap >/dev/null && { command -v podman || command -v docker; } >/dev/null; then
+    deploy/tests/containers.sh "$release"
+else
+    without "root, mmdebstrap, and podman or docker"
 fi
 step "fuzzing, for a moment"
 tests/fuzz/run.sh "${FUZZ_SECONDS:-15}" >"${CARGO_TARGET_DIR:-target}/fuzz.log" 2>&1 \

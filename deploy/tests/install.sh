@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Holds the release's extras and install.sh: everything comes, runs, is refused when it was changed, and goes again.
-#   deploy/tests/install.sh DIRECTORY     where filectx and filectxd were built
+#   deploy/tests/install.sh RELEASE     the directory that deploy/release.sh made
 set -euo pipefail
-programs=$(cd "$1" && pwd)
-deploy=$(cd "$(dirname "$0")/.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
@@ -13,13 +11,10 @@ fail() {
 }
 
 release=$place/release prefix="$place/a prefix"
-mkdir "$release"
-cp "$programs/filectx" "$release/filectx"
-cp "$programs/filectxd" "$release/filectxd-linux-$(uname -m)"
-"$deploy/extras.sh" "$release" "$programs/filectx" "$programs/filectxd"
+cp -R "$1" "$release"
 
 "$release/install.sh" --prefix "$prefix" >/dev/null
-[ "$("$prefix/bin/filectxd" --version)" = "$("$programs/filectxd" --version)" ] || fail "another filectxd"
+[ "$("$prefix/bin/filectxd" --version)" = "$("$release/filectxd-linux-$(uname -m)" --version)" ] || fail "another filectxd"
 [ "$("$prefix/bin/filectx" read --raw "$release/SHA256SUMS")" = "$(cat "$release/SHA256SUMS")" ] || fail "filectx reads wrong"
 for file in share/man/man1/filectx-read.1 share/man/man1/filectxd.1 share/bash-completion/completions/filectx \
     share/zsh/site-functions/_filectxd share/fish/vendor_completions.d/filectx.fish share/systemd/user/filectxd.socket; do

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use filectx_client::ssh::{Fences, ForwardChoice, HostOptions, Progress};
@@ -31,6 +32,9 @@ pub(crate) struct HostFlags {
     /// Refuses every change on the host
     #[arg(long, global = true)]
     pub(crate) read_only: bool,
+    /// How long a service that is started on the host stays without a request [default: 3600]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) idle_timeout: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -66,6 +70,7 @@ impl HostFlags {
         options.fences =
             Fences { roots: self.root.clone(), deny: self.deny.clone(), read_only: self.read_only };
         options.may_ask = environment.may_ask;
+        options.idle_timeout = self.idle_timeout.map_or(options.idle_timeout, Duration::from_secs);
         options
     }
 
