@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds what is given to others: programs that need no C library, manual pages, completions, units, checksums.
 #   deploy/release.sh [DIRECTORY]     default: dist
+#   RELEASE_MACHINES=""               leaves out what is for other machines (default: aarch64, some 12 minutes)
 # `filectx` looks beside itself for `filectxd-OS-ARCH`, which it brings to hosts; so all of them lie in one directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,14 +20,21 @@ built=$target/x86_64-unknown-linux-gnu/release
 install -m 755 "$built/filectx" "$out/filectx"
 install -m 755 "$built/filectxd" "$out/filectxd-linux-x86_64"
 
-sysroot=$(rustc --print sysroot)
-if [ -d "$sysroot/lib/rustlib/aarch64-unknown-linux-gnu" ] && command -v aarch64-linux-gnu-gcc >/dev/null; then
+# For other machines with Debian's Rust and C compiler: rustup's has their library only where someone may fetch it.
+aarch64() {
+    . deploy/rust-web.sh
+    command -v aarch64-linux-gnu-gcc >/dev/null && rust_web_unpack || return
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-    build aarch64 --package filectx-service --bins
-    install -m 755 "$target/aarch64-unknown-linux-gnu/release/filectxd" "$out/filectxd-linux-aarch64"
-else
-    echo "no filectxd-linux-aarch64: it needs the Rust target aarch64-unknown-linux-gnu and aarch64-linux-gnu-gcc"
-fi
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+    rust_web build --release --target aarch64-unknown-linux-gnu --package filectx-service --bins || exit
+    install -m 755 "$rust_web_dir/aarch64-unknown-linux-gnu/release/filectxd" "$out/filectxd-linux-aarch64"
+}
+case " ${RELEASE_MACHINES-aarch64} " in
+*" aarch64 "*)
+    aarch64 || echo "no filectxd-linux-aarch64: it needs aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu,
+libc6-dev-arm64-cross) and Debian's rustc-web"
+    ;;
+esac
 
 deploy/extras.sh "$out" "$built/filectx" "$built/filectxd"
 echo "released in $out:"

@@ -39,7 +39,8 @@ mod tests {
             let kind = SessionType::Remote { host_id };
             let session = Session::new(kind, Arc::new(HostManager), None).unattached(Unattached::FallThrough);
             let read = done(session.read(&ReadFileContextRequest::default()));
-            let delete = done(session.delete(&DeleteFileRequest::default()));
+            let request = serde_json::from_str::<DeleteFileRequest>(r#"{"path":"/f"}"#).unwrap();
+            let delete = done(session.delete(&request));
             assert!(matches!(read, Err(Error::NotConnected { .. })), "{read:?}");
             assert!(matches!(delete, Err(Error::NotConnected { .. })), "{delete:?}");
             assert_eq!(done(session.supported_tools(ToolUser::Agent)), Vec::<Tool>::new());
