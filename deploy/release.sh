@@ -20,21 +20,18 @@ built=$target/x86_64-unknown-linux-gnu/release
 install -m 755 "$built/filectx" "$out/filectx"
 install -m 755 "$built/filectxd" "$out/filectxd-linux-x86_64"
 
-# For other machines with Debian's Rust and C compiler: rustup's has their library only where someone may fetch it.
-aarch64() {
-    . deploy/rust-web.sh
-    command -v aarch64-linux-gnu-gcc >/dev/null && rust_web_unpack || return
+# The service for hosts of another machine, by Debian's Rust and C compiler: rustup's Rust has no library for it here.
+. deploy/rust-web.sh
+if [ "${RELEASE_MACHINES-aarch64}" = "" ]; then
+    echo "no filectxd-linux-aarch64: RELEASE_MACHINES is empty"
+elif command -v aarch64-linux-gnu-gcc >/dev/null && rust_web_unpack; then
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
-    rust_web build --release --target aarch64-unknown-linux-gnu --package filectx-service --bins || exit
+    rust_web build --release --target aarch64-unknown-linux-gnu --package filectx-service --bins
     install -m 755 "$rust_web_dir/aarch64-unknown-linux-gnu/release/filectxd" "$out/filectxd-linux-aarch64"
-}
-case " ${RELEASE_MACHINES-aarch64} " in
-*" aarch64 "*)
-    aarch64 || echo "no filectxd-linux-aarch64: it needs aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu,
-libc6-dev-arm64-cross) and Debian's rustc-web"
-    ;;
-esac
+else
+    echo "no filectxd-linux-aarch64: it needs Debian's rustc-web, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross"
+fi
 
 deploy/extras.sh "$out" "$built/filectx" "$built/filectxd"
 echo "released in $out:"
