@@ -42,6 +42,8 @@ arch=$(uname -m)
 case $arch in amd64) arch=x86_64 ;; arm64) arch=aarch64 ;; esac
 own=filectxd-$(uname -s | tr '[:upper:]' '[:lower:]')-$arch
 [ -f "$own" ] || fail "the release holds no $own for this machine"
+./filectx --version >/dev/null 2>&1 ||
+    fail "the release's filectx does not run on this machine; $own is for hosts that another machine's filectx goes to"
 
 mkdir -p "$prefix/share/filectx"
 : >"$list.new"

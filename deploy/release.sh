@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds what is given to others: programs that need no C library, manual pages, completions, units, checksums.
 #   deploy/release.sh [DIRECTORY]     default: dist
+#   RELEASE_MACHINES=""               leaves out what is for other machines (default: aarch64, some 12 minutes)
 # `filectx` looks beside itself for `filectxd-OS-ARCH`, which it brings to hosts; so all of them lie in one directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,13 +20,17 @@ built=$target/x86_64-unknown-linux-gnu/release
 install -m 755 "$built/filectx" "$out/filectx"
 install -m 755 "$built/filectxd" "$out/filectxd-linux-x86_64"
 
-sysroot=$(rustc --print sysroot)
-if [ -d "$sysroot/lib/rustlib/aarch64-unknown-linux-gnu" ] && command -v aarch64-linux-gnu-gcc >/dev/null; then
+# The service for hosts of another machine, by Debian's Rust and C compiler: rustup's Rust has no library for it here.
+. deploy/rust-web.sh
+if [ "${RELEASE_MACHINES-aarch64}" = "" ]; then
+    echo "no filectxd-linux-aarch64: RELEASE_MACHINES is empty"
+elif command -v aarch64-linux-gnu-gcc >/dev/null && rust_web_unpack; then
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-    build aarch64 --package filectx-service --bins
-    install -m 755 "$target/aarch64-unknown-linux-gnu/release/filectxd" "$out/filectxd-linux-aarch64"
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+    rust_web build --release --target aarch64-unknown-linux-gnu --package filectx-service --bins
+    install -m 755 "$rust_web_dir/aarch64-unknown-linux-gnu/release/filectxd" "$out/filectxd-linux-aarch64"
 else
-    echo "no filectxd-linux-aarch64: it needs the Rust target aarch64-unknown-linux-gnu and aarch64-linux-gnu-gcc"
+    echo "no filectxd-linux-aarch64: it needs Debian's rustc-web, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross"
 fi
 
 deploy/extras.sh "$out" "$built/filectx" "$built/filectxd"

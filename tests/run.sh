@@ -2,6 +2,7 @@
 # Installs what the tests need, then runs all of them. The only command that a fresh Debian machine with Rust needs.
 #   tests/run.sh            everything
 #   TESTS_REQUIRE="..."     which tools must be there (default with CI set: all); a test without its tool says so
+#   TESTS_AARCH64=1         builds a whole release, too, and runs its service for aarch64 emulated
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,6 +36,15 @@ need ip iproute2
 need iptables iptables
 [ -x /usr/lib/podman/netavark ] || packages+=(netavark)
 [ -x /usr/lib/podman/aardvark-dns ] || packages+=(aardvark-dns)
+need x86_64-w64-mingw32-dlltool binutils-mingw-w64-x86-64
+if [ -n "${TESTS_AARCH64:-}" ]; then
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    [ -e /usr/aarch64-linux-gnu/lib/libc.a ] || packages+=(libc6-dev-arm64-cross)
+    need qemu-aarch64-static qemu-user-static
+fi
+for library in libz3.so.4:libz3-4 libedit.so.2:libedit2 libxml2.so.2:libxml2; do
+    [ -e "/usr/lib/x86_64-linux-gnu/${library%:*}" ] || packages+=("${library#*:}")
+done
 [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 /usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
 if [ "${#packages[@]}" -gt 0 ]; then
@@ -69,9 +79,15 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --workspace --locked --no-fail-fast
 fi
+step "other machines"
+deploy/targets.sh
 step "release"
 release="${CARGO_TARGET_DIR:-target}/dist"
-deploy/release.sh "$release"
+RELEASE_MACHINES=${TESTS_AARCH64:+aarch64} deploy/release.sh "$release"
+if [ -n "${TESTS_AARCH64:-}" ]; then
+    step "the service for aarch64, emulated"
+    deploy/tests/aarch64.sh "$release/filectxd-linux-aarch64" "$release/filectx"
+fi
 step "installing"
 deploy/tests/install.sh "$release"
 step "systemd units"

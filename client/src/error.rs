@@ -170,6 +170,9 @@ pub enum ConfigError {
     /// The token holds what no token holds.
     #[error("the token is empty, too long or holds characters other than visible ASCII")]
     Token,
+    /// There are no Unix sockets on this platform.
+    #[error("Unix sockets cannot be asked from here; bring the port here (ssh -L) and give its URL")]
+    NoSockets,
     /// The HTTP client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
     Http(String),

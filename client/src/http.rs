@@ -1,22 +1,32 @@
-//! The one file that speaks reqwest: a call goes out, an answer comes in, each phase within its time. What is sent
-//! again, and what an answer means, is decided in `client.rs`.
+//! A call goes out, an answer comes in, each phase within its time. Here and in this file's folder alone reqwest is spoken:
+//! to connections of our own (`native.rs`), or to those of a browser (`browser.rs`). What is sent again, and what an
+//! answer means, is decided in `client.rs`.
+
+#[cfg(target_family = "wasm")]
+mod browser;
+#[cfg(not(target_family = "wasm"))]
+mod native;
 
 use std::error::Error as StdError;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::error::{ConfigError, Error, Phase};
-use crate::pace::{Pace, PacedBody};
+use crate::pace::Pace;
 use crate::payload::Payload;
-use crate::proof::{ProofError, ProofLayer};
+use crate::proof::ProofError;
 use crate::target::Target;
-use crate::time::{TimeLimits, until};
+use crate::time::{Instant, TimeLimits, until};
 use crate::token::Token;
+#[cfg(target_family = "wasm")]
+use browser as wire;
+#[cfg(not(target_family = "wasm"))]
+use native as wire;
 
 /// How much is reserved at most because an answer says that it is long.
 const MAX_RESERVED: u64 = 16 << 20;
@@ -85,7 +95,7 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(config: HttpConfig) -> Result<Self, ConfigError> {
-        let client = connector(&config).map_err(|error| ConfigError::Http(chain(&error)))?;
+        let client = wire::connector(&config)?;
         let authorization = config.token.as_ref().map(bearer).transpose()?;
         Ok(Self { base: config.target.base(), authorization, client: Mutex::new(client), config })
     }
@@ -96,7 +106,7 @@ impl Http {
 
     /// Leaves every connection behind: the next call makes a fresh one.
     pub(crate) fn renew(&self) {
-        if let Ok(fresh) = connector(&self.config) {
+        if let Ok(fresh) = wire::connector(&self.config) {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
         }
     }
@@ -104,6 +114,7 @@ impl Http {
     /// Sends the call, once.
     pub(crate) async fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        wire::prove(&client, &self.config).await?;
         let mut request = client
             .request(call.method.clone(), format!("{}{}", self.base, call.route))
             .header(ACCEPT, call.accept);
@@ -116,9 +127,8 @@ impl Http {
         let is_empty = call.payload.length() == 0;
         let pace = Arc::new(Pace::new(is_empty));
         if !is_empty {
-            let body = PacedBody::new(&call.payload, Arc::clone(&pace));
-            request =
-                request.header(CONTENT_TYPE, &call.payload.content_type).body(reqwest::Body::wrap(body));
+            let body = wire::body(&call.payload, &pace).map_err(|error| self.unsent(&error))?;
+            request = request.header(CONTENT_TYPE, &call.payload.content_type).body(body);
         }
         let head = self.head(request, &pace, call.answer_within).await?;
         let status = head.status();
@@ -141,7 +151,7 @@ impl Http {
             let limit = || pace.limit(self.config.limits.silence, answer_within);
             match until(limit().2, &mut sending).await {
                 Some(Ok(response)) => return Ok(response),
-                Some(Err(error)) => return Err(self.failure(&error)),
+                Some(Err(error)) => return Err(wire::failure(&error, &self.config)),
                 None => {}
             }
             // What was sent meanwhile may have moved the end.
@@ -153,18 +163,15 @@ impl Http {
     }
 
     /// Receives the answer's body, frame by frame.
-    async fn body(
-        &self,
-        mut response: reqwest::Response,
-        see: &(dyn Fn(&[u8]) + Sync),
-    ) -> Result<Bytes, Error> {
+    async fn body(&self, response: reqwest::Response, see: &(dyn Fn(&[u8]) + Sync)) -> Result<Bytes, Error> {
         let (silence, most) = (self.config.limits.silence, self.config.max_answer_bytes);
         let declared = response.content_length();
+        let mut frames = wire::Frames::of(response);
         let mut whole = Vec::new();
         loop {
-            let frame = until(Instant::now() + silence, response.chunk()).await;
+            let frame = until(Instant::now() + silence, frames.next()).await;
             let frame = frame.ok_or(Error::Timeout { phase: Phase::Receive, after: silence })?;
-            let Some(frame) = frame.map_err(|error| self.failure(&error).error)? else {
+            let Some(frame) = frame.map_err(|error| wire::failure(&error, &self.config).error)? else {
                 return Ok(whole.into());
             };
             see(&frame);
@@ -184,54 +191,28 @@ impl Http {
         }
     }
 
-    fn failure(&self, error: &reqwest::Error) -> Failure {
-        let target = self.config.target.to_string();
-        let proof = causes(error).find_map(|cause| cause.downcast_ref::<ProofError>());
-        if let Some(ProofError::Stranger(what)) = proof {
-            let detail = format!(
-                "whoever answers at {target} does not know the token: {what}; the token was not sent. Another \
-                 program may have taken the port, or the token file is of an earlier start"
-            );
-            return Failure { error: Error::Unauthorized { detail }, maybe_seen: false };
-        }
-        if let Some(ProofError::Broken(reason)) = proof {
-            let error = Error::Connect { target, reason: reason.clone() };
-            return Failure { error, maybe_seen: false };
-        }
-        if error.is_connect() && error.is_timeout() {
-            let error = Error::Timeout { phase: Phase::Connect, after: self.config.limits.connect };
-            return Failure { error, maybe_seen: false };
-        }
-        let maybe_seen = !error.is_connect();
-        let by_hyper = causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-        if by_hyper.map_or(error.is_decode(), hyper::Error::is_parse) {
-            return Failure { error: Error::protocol(chain(error)), maybe_seen };
-        }
-        let reason = causes(error).last().map(ToString::to_string).unwrap_or_default();
-        let reason =
-            if maybe_seen { format!("it broke before the answer was complete ({reason})") } else { reason };
-        Failure { error: Error::Connect { target, reason }, maybe_seen }
+    /// What was to be sent cannot be read.
+    fn unsent(&self, error: &std::io::Error) -> Failure {
+        let (target, reason) = (self.config.target.to_string(), error.to_string());
+        Failure { error: Error::Connect { target, reason }, maybe_seen: false }
     }
 }
 
-fn connector(config: &HttpConfig) -> reqwest::Result<reqwest::Client> {
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("filectx/", env!("CARGO_PKG_VERSION")))
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .http1_only()
-        .tcp_nodelay(true)
-        .connect_timeout(config.limits.connect)
-        .zstd(config.compress);
-    if let Target::Socket(path) = &config.target {
-        builder = builder.unix_socket(path.as_path());
+impl ProofError {
+    /// The failure of a call to `target` that was not sent for this reason.
+    fn into_failure(self, target: &Target) -> Failure {
+        let target = target.to_string();
+        let error = match self {
+            ProofError::Broken(reason) => Error::Connect { target, reason },
+            ProofError::Stranger(what) => Error::Unauthorized {
+                detail: format!(
+                    "whoever answers at {target} does not know the token: {what}; the token was not sent. Another \
+                     program may have taken the port, or the token file is of an earlier start"
+                ),
+            },
+        };
+        Failure { error, maybe_seen: false }
     }
-    if let Some(token) = &config.token {
-        builder =
-            builder.connector_layer(ProofLayer { token: token.clone(), host: config.target.host_header() });
-    }
-    builder.build()
 }
 
 fn bearer(token: &Token) -> Result<HeaderValue, ConfigError> {

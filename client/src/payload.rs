@@ -2,6 +2,7 @@
 //! twice, and is the same then.
 
 use std::io;
+#[cfg(unix)]
 use std::sync::Arc;
 
 use bytes::Bytes;

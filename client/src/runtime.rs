@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// `$XDG_RUNTIME_DIR/filectx`, else `/tmp/filectx-UID`.
-pub fn directory(xdg: Option<OsString>) -> Option<PathBuf> {
+pub fn directory(xdg: Option<OsString>) -> PathBuf {
     let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir());
     match xdg {
-        Some(directory) => Some(directory.join("filectx")),
-        None => Some(PathBuf::from(format!("/tmp/filectx-{}", own_uid()?))),
+        Some(directory) => directory.join("filectx"),
+        None => PathBuf::from(format!("/tmp/filectx-{}", own_uid())),
     }
 }
 
@@ -19,11 +19,11 @@ pub fn directory(xdg: Option<OsString>) -> Option<PathBuf> {
 pub fn is_private(directory: &Path) -> bool {
     let _ = fs::DirBuilder::new().mode(0o700).create(directory);
     let Ok(metadata) = fs::symlink_metadata(directory) else { return false };
-    metadata.is_dir() && Some(metadata.uid()) == own_uid() && metadata.mode() & 0o077 == 0
+    metadata.is_dir() && metadata.uid() == own_uid() && metadata.mode() & 0o077 == 0
 }
 
-fn own_uid() -> Option<u32> {
-    fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]
@@ -52,9 +52,9 @@ mod tests {
     fn the_directory_is_named_by_the_environment() {
         let dir = tempfile::tempdir().unwrap();
         let named = directory(Some(dir.path().into()));
-        assert_eq!(named, Some(dir.path().join("filectx")));
+        assert_eq!(named, dir.path().join("filectx"));
         for odd in [None, Some("relative".into()), Some(dir.path().join("gone").into())] {
-            let fallback = directory(odd).unwrap();
+            let fallback = directory(odd);
             assert!(fallback.to_str().unwrap().starts_with("/tmp/filectx-"), "{fallback:?}");
         }
     }

@@ -53,7 +53,8 @@ impl Target {
         }
     }
 
-    /// The value of the `Host` header.
+    /// The value of the `Host` header., where the request is written by ourselves.
+    #[cfg(not(target_family = "wasm"))]
     pub(crate) fn host_header(&self) -> String {
         self.base().trim_start_matches("http://").to_owned()
     }

@@ -34,4 +34,11 @@ grep -q -- '--save-dir' "$prefix/share/man/man1/filectx-read.1" || sed 's/\\-/-/
 echo >>"$release/man/filectxd.1"
 ! "$release/install.sh" --prefix "$prefix" >/dev/null 2>&1 || fail "a changed file was installed"
 [ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
+
+# On a machine whose service is there and whose filectx is not.
+printf '\177ELF' >"$release/filectx"
+"$deploy/extras.sh" "$release" "$programs/filectx" "$programs/filectxd"
+said=$("$release/install.sh" --prefix "$prefix" 2>&1) && fail "a program of another machine was installed"
+case $said in *"does not run on this machine"*) ;; *) fail "refused for another reason: $said" ;; esac
+[ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
 echo "install.sh does what it says"

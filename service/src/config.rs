@@ -209,6 +209,7 @@ fn resolve(sources: [(Settings, &'static str); 3]) -> Result<Config, ConfigError
             deny: settings.deny.unwrap_or_default(),
             read_only: settings.read_only.unwrap_or(false),
             home: home_directory(),
+            by_steps: false,
         },
         idle_timeout: settings.idle_timeout.map(Duration::from_secs),
         limits,

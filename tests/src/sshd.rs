@@ -167,8 +167,9 @@ pub fn to_bring() -> PathBuf {
     let stripped = whole.with_file_name("filectxd.stripped");
     let changed = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     if changed(&stripped) < changed(&whole) {
-        // Tests that run side by side may all do this; each puts a whole one in place.
-        let new = whole.with_file_name(format!("filectxd.{}.new", std::process::id()));
+        // Tests that run side by side, processes or threads, may all do this; each puts a whole one in place.
+        let own = (std::process::id(), std::thread::current().id());
+        let new = whole.with_file_name(format!("filectxd.{}.{:?}.new", own.0, own.1));
         let done = Command::new("strip").arg("-o").arg(&new).arg(&whole).status();
         assert!(done.is_ok_and(|status| status.success()), "strip");
         std::fs::rename(new, &stripped).expect("the program takes its place");

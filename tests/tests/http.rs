@@ -1,5 +1,5 @@
-//! The golden cases at every boundary: the engine in process, the router without a network, and the client over TCP.
-//! The three answers hold what the case asks for, and are equal. Beside them: what only the network shows.
+//! The golden cases at every boundary: the engine in process, the router without a network, and the client over TCP;
+//! and the engine as it goes on other systems. All answers hold what the case asks for, and are equal. Beside them: what only the network shows.
 #![allow(clippy::panic, reason = "a test fails by a panic")]
 
 use std::io::{Read, Write};
@@ -39,6 +39,13 @@ type Answer = Result<Value, String>;
 fn engine() -> Files {
     let fences = FenceConfig { home: filectx_files::home_directory(), ..FenceConfig::default() };
     Files::new(&fences, Limits::default()).expect("an engine without roots")
+}
+
+/// The engine as it goes on systems whose kernel keeps no way within bounds, made to keep all within `/`.
+fn engine_by_steps() -> Files {
+    let home = filectx_files::home_directory();
+    let fences = FenceConfig { roots: vec!["/".into()], home, by_steps: true, ..FenceConfig::default() };
+    Files::new(&fences, Limits::default()).expect("an engine in /")
 }
 
 fn door() -> (Door, String) {
@@ -83,14 +90,14 @@ where
     Request: DeserializeOwned,
     Response: Serialize,
 {
-    let files = Arc::new(engine());
+    let (files, by_steps) = (Arc::new(engine()), Arc::new(engine_by_steps()));
     let (door, token) = door();
     let service = programs::Service::start(&[]);
     let client = service.client();
     for case in cases {
         // What changes files begins anew at each boundary.
         let mut answers = Vec::new();
-        for boundary in ["engine", "router", "client"] {
+        for boundary in ["engine", "router", "client", "steps"] {
             let made = case.make();
             let parse = || serde_json::from_value::<Request>(made.case.request.clone());
             let answer: Answer = match (boundary, parse()) {
@@ -98,6 +105,9 @@ where
                 (_, Err(error)) => panic!("{}: the request does not parse: {error}", case.name),
                 ("engine", Ok(request)) => {
                     (operation.engine)(&files, request).map(json).map_err(|e| e.code.as_str().to_owned())
+                }
+                ("steps", Ok(request)) => {
+                    (operation.engine)(&by_steps, request).map(json).map_err(|e| e.code.as_str().to_owned())
                 }
                 (_, Ok(request)) => {
                     (operation.client)(&client, &request).await.map(json).map_err(|error| match error {
@@ -118,6 +128,7 @@ where
         }
         assert_eq!(answers[0], answers[1], "{}: engine and router differ", case.name);
         assert_eq!(answers[0], answers[2], "{}: engine and client differ", case.name);
+        assert_eq!(answers[0], answers[3], "{}: the engine goes by steps elsewhere", case.name);
     }
 }
 

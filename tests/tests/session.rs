@@ -17,7 +17,7 @@ use filectx_tests::sshd::{self, Host};
 use serde_json::{Value, json};
 
 fn local(home: &Path) -> Local {
-    let fences = FenceConfig { roots: Vec::new(), deny: Vec::new(), read_only: false, home: home.to_owned() };
+    let fences = FenceConfig { home: home.to_owned(), ..FenceConfig::default() };
     Local::new(Arc::new(Files::new(&fences, Limits::default()).expect("an engine")))
 }
 

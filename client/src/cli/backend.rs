@@ -193,8 +193,7 @@ impl Backend {
 }
 
 fn engine() -> Result<Files, Failure> {
-    let fences =
-        FenceConfig { roots: Vec::new(), deny: Vec::new(), read_only: false, home: home_directory() };
+    let fences = FenceConfig { home: home_directory(), ..FenceConfig::default() };
     Files::new(&fences, Limits::default()).map_err(|error| Failure::Usage(error.to_string()))
 }
 

@@ -53,7 +53,7 @@ impl Environment {
             token_file: set("FILECTX_TOKEN_FILE"),
             host: set("FILECTX_HOST"),
             may_ask: host::may_ask(),
-            runtime_directory: runtime::directory(set("XDG_RUNTIME_DIR")),
+            runtime_directory: Some(runtime::directory(set("XDG_RUNTIME_DIR"))),
         }
     }
 }

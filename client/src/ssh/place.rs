@@ -15,9 +15,11 @@ use super::forward::Forward;
 use super::start::Service;
 use crate::runtime;
 
-/// The longest directory whose sockets still have a name that fits into 108 bytes: less what `ssh` adds for a moment, the
-/// socket's name, the directory of a process, and `/ssh`.
-const LONGEST: usize = 107 - 17 - 19 - 9 - 4;
+/// The longest name of a socket.
+const SOCKET_NAME: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+/// The longest directory whose sockets still have such a name: less what `ssh` adds for a moment, the socket's name, the
+/// directory of a process, and `/ssh`.
+const LONGEST: usize = SOCKET_NAME - 17 - 19 - 9 - 4;
 
 /// A directory of ways.
 #[derive(Clone, Debug)]
@@ -41,9 +43,8 @@ impl Place {
     /// The place that the commands of this user share.
     pub fn shared() -> io::Result<Self> {
         let xdg = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
-        let named = runtime::directory(xdg).filter(|path| path.as_os_str().len() <= LONGEST);
-        let directory = named.or_else(|| runtime::directory(None));
-        let directory = directory.ok_or_else(|| io::Error::other("this user has no number"))?;
+        let named = Some(runtime::directory(xdg)).filter(|path| path.as_os_str().len() <= LONGEST);
+        let directory = named.unwrap_or_else(|| runtime::directory(None));
         let directory = private(directory).and_then(|directory| private(directory.join("ssh")))?;
         Ok(Self { directory, private: false })
     }

@@ -254,18 +254,24 @@ mod tests {
             symlink(target, dir.path().join(name)).unwrap();
         }
         let root = dir.path().canonicalize().unwrap();
-        let config =
-            FenceConfig { roots: vec![root.clone()], deny: vec!["secret".into()], ..FenceConfig::default() };
-        let page = list_with(&config, &root, &json!({})).unwrap();
-        for (name, text, target) in links {
-            let entry = page.entries.iter().find(|entry| entry.name == name).unwrap();
-            assert_eq!((entry.link_target.as_deref(), entry.target), (Some(text), Some(target)), "{name}");
-            assert_eq!(entry.type_, EntryType::Symlink);
+        for by_steps in [false, true] {
+            let (roots, deny) = (vec![root.clone()], vec!["secret".into()]);
+            let config = FenceConfig { roots, deny, by_steps, ..FenceConfig::default() };
+            let page = list_with(&config, &root, &json!({})).unwrap();
+            for (name, text, target) in links {
+                let entry = page.entries.iter().find(|entry| entry.name == name).unwrap();
+                assert_eq!(
+                    (entry.link_target.as_deref(), entry.target),
+                    (Some(text), Some(target)),
+                    "{name}"
+                );
+                assert_eq!(entry.type_, EntryType::Symlink);
+            }
+            let file = page.entries.iter().find(|entry| entry.name == "f").unwrap();
+            assert_eq!((file.size_bytes, file.target, file.mode.len()), (5, None, 4));
+            let below = list_with(&config, &root.join("d"), &json!({})).unwrap();
+            assert_eq!((below.entries.len(), below.total), (0, 0));
         }
-        let file = page.entries.iter().find(|entry| entry.name == "f").unwrap();
-        assert_eq!((file.size_bytes, file.target, file.mode.len()), (5, None, 4));
-        let below = list_with(&config, &root.join("d"), &json!({})).unwrap();
-        assert_eq!((below.entries.len(), below.total), (0, 0));
     }
 
     #[test]

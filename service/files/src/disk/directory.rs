@@ -7,8 +7,9 @@ use rustix::fs::{AtFlags, Dir, DirEntry};
 use rustix::io::Errno;
 
 use super::identity::{Identity, entry_type};
-use super::open::{Opened, path_of};
+use super::open::Opened;
 use super::roots::{Fences, Located, to_path};
+use super::system::path_of;
 use crate::Error;
 
 /// A directory that is open.

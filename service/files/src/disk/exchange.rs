@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::identity::Identity;
 use super::place::Existing;
 use super::publish::{Held, Seen, holds};
+use super::system::{rename_no_replace, swap};
 use super::temporary::Temporary;
 use crate::Error;
 
@@ -104,20 +105,9 @@ pub(super) fn identity_at(dir: &OwnedFd, name: &OsStr) -> Option<Identity> {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Identity::of(&stat))
 }
 
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
-pub(super) fn swap(dir: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(), Errno> {
-    rustix::fs::renameat_with(dir, one, dir, other, rustix::fs::RenameFlags::EXCHANGE)
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn swap(_: &OwnedFd, _: &OsStr, _: &OsStr) -> Result<(), Errno> {
-    Err(Errno::NOSYS)
-}
-
 /// Renames without replacing what may be there.
 pub(super) fn rename_new(from_dir: &OwnedFd, from: &OsStr, dir: &OwnedFd, to: &OsStr) -> Result<(), Errno> {
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-    match rustix::fs::renameat_with(from_dir, from, dir, to, rustix::fs::RenameFlags::NOREPLACE) {
+    match rename_no_replace(from_dir, from, dir, to) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         other => return other,
     }

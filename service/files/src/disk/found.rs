@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use filectx_openapi::EntryType;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
+use super::beneath::{From, Links, Opener};
 use super::identity::Identity;
-use super::open::{Bounds, Links, Opened, open_beneath};
+use super::open::Opened;
 use super::roots::{Fences, Located};
 use crate::Error;
 
@@ -81,10 +82,11 @@ pub(super) fn open_below(
 ) -> Result<Opened, Error> {
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
-    let fd = if fences.openat2 {
-        open_beneath(dir, path, flags, Links::Refused, Bounds::Beneath)?
-    } else {
+    let fd = if fences.opener == Opener::Steps && fences.are_open() {
+        // Without fences a link that someone just put on the way leads to nothing that is closed; a step a part is dear.
         rustix::fs::openat(dir, path, flags | OFlags::NOFOLLOW, Mode::empty())?
+    } else {
+        fences.opener.open(From::Below(dir.as_fd()), path, flags, Links::Refused)?
     };
     let identity = Identity::of(&rustix::fs::fstat(&fd)?);
     Ok(Opened { fd, identity, real_path: None })

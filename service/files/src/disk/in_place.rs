@@ -2,7 +2,7 @@
 //! content lies synced in a copy first, and the room for it is taken; the journal knows of it, so that a killed
 //! process's half is completed at the next start. A failure puts the old content back.
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::attributes::set_mode;
@@ -11,6 +11,7 @@ use super::journal::{Announced, Journal};
 use super::place::{Existing, Place};
 use super::pour::{pour, read_at, write_all_at};
 use super::publish::{Seen, holds, open_to_write};
+use super::system;
 use super::temporary::Temporary;
 use crate::Error;
 
@@ -32,7 +33,8 @@ pub(super) fn write_in_place(
     }
     copy.name()?;
     let length = Identity::of(&rustix::fs::fstat(&copy.file)?).size;
-    take_room(&target, length)?;
+    // Before a byte of the old content is gone.
+    system::take_room(&target, length)?;
     let before = old_content(old)?;
     let entry = match (journal, copy.path()) {
         (Some(journal), Some(path)) => {
@@ -67,26 +69,7 @@ fn overwrite(target: &OwnedFd, length: u64, write: impl FnOnce() -> Result<(), E
     if Identity::of(&rustix::fs::fstat(target)?).size != length {
         rustix::fs::ftruncate(target, length)?;
     }
-    rustix::fs::fsync(target)
-}
-
-/// Takes the room that the content needs, before a byte of the old one is gone.
-#[cfg(target_os = "linux")]
-fn take_room(target: &OwnedFd, length: u64) -> Result<(), Errno> {
-    use rustix::fs::FallocateFlags;
-    if length == 0 {
-        return Ok(());
-    }
-    match rustix::fs::fallocate(target, FallocateFlags::KEEP_SIZE, 0, length) {
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(errno),
-        // Not every file system can.
-        _ => Ok(()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn take_room(_: &OwnedFd, _: u64) -> Result<(), Errno> {
-    Ok(())
+    system::sync(target.as_fd())
 }
 
 fn old_content(old: &Existing) -> Result<Option<Vec<u8>>, Errno> {

@@ -1,6 +1,7 @@
 //! The disk: the only folder whose code touches it.
 
 mod attributes;
+mod beneath;
 pub(crate) mod directory;
 mod exchange;
 pub(crate) mod fill;
@@ -20,5 +21,7 @@ mod recovery;
 mod resolve;
 pub mod roots;
 pub mod source;
+mod steps;
+mod system;
 pub(crate) mod temporary;
 pub(crate) mod walk;

@@ -1,15 +1,17 @@
 //! Opening: the one way from a [`Located`] path to a descriptor. Never blocks on what is no regular file, never leaves
-//! the roots, judges deny rules by where the file really lies, and says why when it fails.
+//! the roots, judges deny rules by where the file really lies, and says why when it fails. How the way is kept within
+//! bounds is `beneath.rs`'s.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use filectx_openapi::EntryType;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
 use unicode_normalization::UnicodeNormalization;
 
+use super::beneath::{Aim, From, Links, Reached};
 use super::identity::Identity;
 use super::resolve::{Resolution, resolve};
 use super::roots::{Fences, Located, Root, normalised, to_path};
@@ -49,31 +51,31 @@ impl Fences {
 
     /// Who is at `at`, links followed: its identity, without opening it.
     pub fn look(&self, at: &Located) -> Result<Identity, Error> {
-        Ok(self.open(at, DONT_OPEN)?.identity)
+        Ok(self.reach(at, Aim::Look)?.0.identity)
     }
 
     /// Where `at` really lies, links followed, without opening it.
     pub(crate) fn real_path(&self, at: &Located) -> Option<PathBuf> {
-        let opened = self.open(at, DONT_OPEN).ok()?;
-        path_of(&opened.fd).or_else(|| Some(normalised(at.joined())))
+        let (reached, _) = self.reach(at, Aim::Look).ok()?;
+        reached.path().or_else(|| Some(normalised(at.joined())))
     }
 
     fn open(&self, at: &Located, flags: OFlags) -> Result<Opened, Error> {
-        // openat2 takes no flag that would mean nothing to a descriptor that only names.
-        let careful =
-            if flags.contains(DONT_OPEN) { OFlags::empty() } else { OFlags::NONBLOCK | OFlags::NOCTTY };
-        let flags = flags | careful | OFlags::CLOEXEC;
-        let (fd, followed) = match self.open_fenced(at, flags) {
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let (reached, real_path) = match self.reach(at, Aim::Open(flags)) {
             // A socket, a device without a driver: who is it?
-            Err(Error::Io { errno: Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP })
-                if !flags.contains(DONT_OPEN) =>
-            {
+            Err(Error::Io { errno: Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP }) => {
                 return Err(Error::NotRegularFile { kind: self.look(at)?.kind() });
             }
             other => other?,
         };
-        let identity = Identity::of(&rustix::fs::fstat(&fd)?);
-        let real_path = if followed || self.judges_real_paths() { path_of(&fd) } else { None };
+        Ok(Opened { identity: reached.identity, real_path, fd: reached.into_fd() })
+    }
+
+    /// What is at `at`, and where it really lies if a link was followed.
+    fn reach(&self, at: &Located, aim: Aim) -> Result<(Reached, Option<PathBuf>), Error> {
+        let reached = self.reach_fenced(at.joined(), aim)?;
+        let real_path = if reached.followed || self.judges_real_paths() { reached.path() } else { None };
         if let Some(real) = &real_path
             && self.denies(real)
         {
@@ -82,28 +84,16 @@ impl Fences {
         if self.denies(at.joined()) {
             return Err(Error::DeniedByPolicy);
         }
-        let followed = followed && real_path.as_deref() != Some(&normalised(at.joined()));
-        Ok(Opened { fd, identity, real_path: real_path.filter(|_| followed) })
+        let followed = reached.followed && real_path.as_deref() != Some(&normalised(at.joined()));
+        Ok((reached, real_path.filter(|_| followed)))
     }
 
-    /// The descriptor, and whether a link may have been followed on the way.
-    fn open_fenced(&self, at: &Located, flags: OFlags) -> Result<(OwnedFd, bool), Error> {
+    fn reach_fenced(&self, path: &Path, aim: Aim) -> Result<Reached, Error> {
         if !self.roots.is_empty() {
-            return self.open_in_roots(at.joined(), flags);
+            return self.reach_in_roots(path, aim);
         }
-        let opened = if self.openat2 {
-            match open_beneath(CWD, at.joined(), flags, Links::Refused, Bounds::None) {
-                Ok(fd) => return Ok((fd, false)),
-                Err(Errno::LOOP) => open_beneath(CWD, at.joined(), flags, Links::Followed, Bounds::None),
-                Err(errno) => Err(errno),
-            }
-        } else {
-            rustix::fs::openat(CWD, at.joined(), flags, Mode::empty())
-        };
-        match opened {
-            Ok(fd) => Ok((fd, true)),
-            Err(errno) => Err(self.denied_or(at.joined(), errno)),
-        }
+        let reached = self.opener.reach(From::Slash, path, aim, Links::Followed);
+        reached.map_err(|errno| self.denied_or(path, errno))
     }
 
     /// The fence comes before existence: a path that would really lie in a denied place is denied, there or not.
@@ -114,19 +104,11 @@ impl Fences {
         errno.into()
     }
 
-    fn open_in_roots(&self, path: &Path, flags: OFlags) -> Result<(OwnedFd, bool), Error> {
+    fn reach_in_roots(&self, path: &Path, aim: Aim) -> Result<Reached, Error> {
         if let Some((root, rest)) = self.root_of(path) {
-            match open_beneath(&root.dir, &rest, flags, Links::Refused, Bounds::Beneath) {
-                Ok(fd) => return Ok((fd, false)),
-                Err(Errno::LOOP) => {
-                    match open_beneath(&root.dir, &rest, flags, Links::Followed, Bounds::Beneath) {
-                        Ok(fd) => return Ok((fd, true)),
-                        Err(Errno::XDEV) => {}
-                        Err(errno) => return Err(self.denied_or(path, errno)),
-                    }
-                }
+            match self.opener.reach(From::Below(root.dir.as_fd()), &rest, aim, Links::Followed) {
                 Err(Errno::XDEV) => {}
-                Err(errno) => return Err(self.denied_or(path, errno)),
+                reached => return reached.map_err(|errno| self.denied_or(path, errno)),
             }
         }
         // It leaves the root on its way (an absolute link, `..`, a link outside that leads in): where does it end?
@@ -138,25 +120,19 @@ impl Fences {
             if self.denies(path) || self.denies(&resolution.real) {
                 return Err(Error::DeniedByPolicy);
             }
-            match self.open_resolved(&root, &rest, flags, &resolution) {
+            match self.reach_resolved(&root, &rest, aim, &resolution) {
                 Err(Errno::XDEV | Errno::LOOP) if resolution.error.is_none() => {}
                 Err(errno) => return Err(errno.into()),
-                Ok(fd) => return Ok((fd, true)),
+                Ok(reached) => return Ok(Reached { followed: true, ..reached }),
             }
         }
         Err(Error::OutsideRoots)
     }
 
-    fn open_resolved(
-        &self,
-        root: &Root,
-        rest: &Path,
-        flags: OFlags,
-        how: &Resolution,
-    ) -> Result<OwnedFd, Errno> {
+    fn reach_resolved(&self, root: &Root, rest: &Path, aim: Aim, how: &Resolution) -> Result<Reached, Errno> {
         match how.error {
             Some(errno) => Err(errno),
-            None => open_beneath(&root.dir, rest, flags, Links::Refused, Bounds::Beneath),
+            None => self.opener.reach(From::Below(root.dir.as_fd()), rest, aim, Links::Refused),
         }
     }
 
@@ -229,103 +205,6 @@ fn folded(name: &str) -> String {
         return name.replace(|c: char| c.is_ascii_whitespace(), " ");
     }
     name.nfkc().map(|c| if c.is_whitespace() { ' ' } else { c }).collect()
-}
-
-/// Flags of a descriptor that only names a file, where the system has such.
-#[cfg(target_os = "linux")]
-const DONT_OPEN: OFlags = OFlags::PATH;
-#[cfg(not(target_os = "linux"))]
-const DONT_OPEN: OFlags = OFlags::SYNC;
-
-/// Whether links are followed on the way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
-    /// No: `ELOOP` at the first.
-    Refused,
-    /// Yes.
-    Followed,
-}
-
-/// Whether the way may leave the directory that it starts from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bounds {
-    /// It may.
-    None,
-    /// `EXDEV` when it would.
-    Beneath,
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn open_beneath(
-    dir: impl AsFd,
-    path: &Path,
-    flags: OFlags,
-    links: Links,
-    bounds: Bounds,
-) -> Result<OwnedFd, Errno> {
-    use rustix::fs::ResolveFlags;
-    let mut resolve = ResolveFlags::empty();
-    if links == Links::Refused {
-        resolve |= ResolveFlags::NO_SYMLINKS;
-    }
-    if bounds == Bounds::Beneath {
-        resolve |= ResolveFlags::BENEATH;
-    }
-    let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
-    // EAGAIN: something was renamed on the way of a `..`; EINTR: a signal came.
-    let mut tries = 0;
-    loop {
-        match rustix::fs::openat2(dir.as_fd(), path, flags, mode, resolve) {
-            Err(Errno::AGAIN | Errno::INTR) if tries < RACES => tries += 1,
-            other => return other,
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn open_beneath(
-    dir: impl AsFd,
-    path: &Path,
-    flags: OFlags,
-    _: Links,
-    bounds: Bounds,
-) -> Result<OwnedFd, Errno> {
-    // Roots are refused at the start where there is no openat2.
-    if bounds == Bounds::Beneath {
-        return Err(Errno::NOSYS);
-    }
-    rustix::fs::openat(dir, path, flags, Mode::empty())
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn has_openat2() -> bool {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    open_beneath(CWD, Path::new("/"), flags, Links::Refused, Bounds::None).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn has_openat2() -> bool {
-    false
-}
-
-/// Where an open file really lies, as the system tells it.
-#[cfg(target_os = "linux")]
-pub(crate) fn path_of(fd: impl AsFd) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    let path = to_path(rustix::fs::readlinkat(CWD, link, Vec::new()).ok()?.as_bytes());
-    path.is_absolute().then_some(path)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn path_of(fd: impl AsFd) -> Option<PathBuf> {
-    #[cfg(target_vendor = "apple")]
-    return rustix::fs::getpath(fd).ok().map(|path| to_path(path.as_bytes()));
-    #[cfg(not(target_vendor = "apple"))]
-    {
-        let _ = fd;
-        None
-    }
 }
 
 #[cfg(test)]

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use filectx_openapi::EntryType;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::beneath::{From, Links};
 use super::identity::Identity;
 use super::journal::{Announced, Entry, Journal};
 use super::locks::Key;
-use super::open::{Bounds, Links, open_beneath};
 use super::resolve::{Resolution, resolve};
-use super::roots::{Fences, Located, PathFlag, normalised};
+use super::roots::{Fences, Located, normalised};
+use super::system::{self, NAME_ONLY};
 use crate::Error;
 
 /// How often a way is looked up again when the tree moves under it.
@@ -121,15 +122,12 @@ impl Fences {
 
     /// Opens a directory whose path is without links, and stays within the roots in doing so.
     fn open_real_directory(&self, real: &Path) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::PATH_OR_RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if !self.roots.is_empty() {
-            let (root, rest) = self.root_of_real(real).ok_or(Errno::XDEV)?;
-            return open_beneath(&root.dir, &rest, flags, Links::Refused, Bounds::Beneath);
+        let flags = NAME_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if self.roots.is_empty() {
+            return self.opener.open(From::Slash, real, flags, Links::Refused);
         }
-        if self.openat2 {
-            return open_beneath(CWD, real, flags, Links::Refused, Bounds::None);
-        }
-        rustix::fs::openat(CWD, real, flags | OFlags::NOFOLLOW, Mode::empty())
+        let (root, rest) = self.root_of_real(real).ok_or(Errno::XDEV)?;
+        self.opener.open(From::Below(root.dir.as_fd()), &rest, flags, Links::Refused)
     }
 }
 
@@ -228,7 +226,7 @@ impl Place {
                 Err(Errno::EXIST) => false,
                 Err(errno) => return Err(errno.into()),
             };
-            let flags = OFlags::PATH_OR_RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags = NAME_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let child = rustix::fs::openat(&self.dir, &name, flags, Mode::empty());
             let parent = match child {
                 Ok(child) => std::mem::replace(&mut self.dir, child),
@@ -258,7 +256,7 @@ impl Place {
 fn sync_directory(dir: BorrowedFd<'_>) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(dir, ".", flags, Mode::empty()) {
-        Ok(fd) => match rustix::fs::fsync(fd) {
+        Ok(fd) => match system::sync(fd.as_fd()) {
             // File systems that sync no directories say so.
             Err(Errno::INVAL | Errno::NOTSUP | Errno::ROFS) => Ok(()),
             other => other,

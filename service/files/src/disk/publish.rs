@@ -18,6 +18,7 @@ use super::locks::{Guard, Key, Locks};
 use super::place::{Existing, Last, Place};
 use super::pour::{CHUNK, read_at};
 use super::roots::{Fences, Located};
+use super::system::sync;
 use super::temporary::Temporary;
 use crate::{Cancel, Error};
 
@@ -131,7 +132,7 @@ impl Held<'_> {
         if let Some(mode) = mode {
             set_mode(&temporary.file, mode)?;
         }
-        rustix::fs::fsync(&temporary.file)?;
+        sync(temporary.file.as_fd())?;
         let before = Identity::of(&rustix::fs::fstat(&temporary.file)?);
         match temporary.take_new_name(&self.place.name) {
             Ok(()) => {}
@@ -157,7 +158,7 @@ impl Held<'_> {
         if temporary.beside {
             warnings = carry_over(old, &temporary.file)?;
         }
-        rustix::fs::fsync(&temporary.file)?;
+        sync(temporary.file.as_fd())?;
         let before = Identity::of(&rustix::fs::fstat(&temporary.file)?);
         match self.place.look()? {
             Some(now) if old.identity.is_still(&now) => {}

@@ -5,14 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use filectx_openapi::EntryType;
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::beneath::{From, Links, Opener};
 use super::identity::Identity;
 use super::journal::{Announced, Swept, is_temporary};
-use super::open::{Bounds, Links, open_beneath};
 use super::pour::pour;
+use super::system::sync;
 
 /// A target that was changed so long after its copy was made was changed by someone else.
 const LATE_NS: i128 = 3_600 * 1_000_000_000;
@@ -60,7 +61,7 @@ fn parent_of(path: &Path) -> Result<(OwnedFd, OsString), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let (parent, name) = path.parent().zip(path.file_name()).ok_or(Errno::NOENT)?;
     // Without links: the paths of the journal are real ones.
-    let dir = open_beneath(CWD, parent, flags, Links::Refused, Bounds::None)?;
+    let dir = Opener::here().open(From::Slash, parent, flags, Links::Refused)?;
     Ok((dir, name.to_owned()))
 }
 
@@ -93,7 +94,7 @@ fn complete(copy: &Path, target: &Path, wants: impl Fn(&Identity) -> bool) -> Re
     }
     pour(&source, &sink, whole.size)?;
     rustix::fs::ftruncate(&sink, whole.size)?;
-    rustix::fs::fsync(&sink)?;
+    sync(sink.as_fd())?;
     Ok(true)
 }
 

@@ -10,7 +10,7 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 
 /// How many links a path may lead through, as in Linux.
-const LINKS: u32 = 40;
+pub(super) const LINKS: u32 = 40;
 
 /// Where a path leads.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
 //! The fences: which paths a request may name at all. Every path of a request becomes a [`Located`] here, and only a
-//! `Located` can be opened; where roots are set, the kernel holds it inside them in the step that opens (`open.rs`).
+//! `Located` can be opened; where roots are set, it is held inside them in the step that opens (`open.rs`).
 
 use std::borrow::Cow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,6 +11,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 
+use super::beneath::Opener;
+use super::system::NAME_ONLY;
 use crate::Error;
 
 /// The longest path that Linux takes, without its end mark.
@@ -29,6 +31,8 @@ pub struct FenceConfig {
     pub read_only: bool,
     /// What `~` stands for.
     pub home: PathBuf,
+    /// Keeps within bounds step by step also where the kernel would: what macOS and old kernels do, for tests.
+    pub by_steps: bool,
 }
 
 /// A fence that cannot be put up.
@@ -56,9 +60,6 @@ pub enum FenceError {
         /// What is wrong with it.
         source: ignore::Error,
     },
-    /// The kernel cannot confine opens.
-    #[error("--root needs openat2 (Linux 5.6 or later, not filtered by a container's seccomp profile)")]
-    NoOpenat2,
 }
 
 /// A directory that requests are confined to, held open from the start.
@@ -76,7 +77,7 @@ pub struct Fences {
     deny: Option<Gitignore>,
     read_only: bool,
     home: PathBuf,
-    pub(crate) openat2: bool,
+    pub(crate) opener: Opener,
 }
 
 /// A path that a request may name: joined, free of what no path can hold, and not lexically denied. Only this opens.
@@ -115,14 +116,12 @@ pub struct Unlocated {
 impl Fences {
     /// Puts the fences up: opens the roots, compiles the patterns.
     pub fn new(config: &FenceConfig) -> Result<Self, FenceError> {
-        let openat2 = super::open::has_openat2();
-        if !config.roots.is_empty() && !openat2 {
-            return Err(FenceError::NoOpenat2);
-        }
         let roots =
             config.roots.iter().map(|path| Root::open(path).map(Arc::new)).collect::<Result<_, _>>()?;
         let deny = if config.deny.is_empty() { None } else { Some(compile_deny(&config.deny)?) };
-        Ok(Self { roots, deny, read_only: config.read_only, home: config.home.clone(), openat2 })
+        let (read_only, home) = (config.read_only, config.home.clone());
+        let opener = if config.by_steps { Opener::Steps } else { Opener::here() };
+        Ok(Self { roots, deny, read_only, home, opener })
     }
 
     /// The roots as given.
@@ -143,6 +142,11 @@ impl Fences {
     /// Whether a path has to be judged by where it really lies.
     pub(crate) fn judges_real_paths(&self) -> bool {
         self.deny.is_some()
+    }
+
+    /// Whether everything that the user may reach is allowed.
+    pub(crate) fn are_open(&self) -> bool {
+        self.roots.is_empty() && self.deny.is_none()
     }
 
     /// Fails on a service that changes nothing.
@@ -238,26 +242,13 @@ impl Root {
             return Err(FenceError::RelativeRoot { path: path.to_owned() });
         }
         let failed = |source| FenceError::Root { path: path.to_owned(), source };
-        let flags = OFlags::PATH_OR_RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = NAME_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir =
             rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         #[allow(clippy::disallowed_methods, reason = "a root is judged once, by where it really lies")]
         let real = std::fs::canonicalize(path).map_err(failed)?;
         Ok(Self { given: normalised(path), real, dir })
     }
-}
-
-/// `O_PATH` where there is one.
-pub(crate) trait PathFlag {
-    /// A descriptor that only names a directory, where the system has such.
-    const PATH_OR_RDONLY: OFlags;
-}
-
-impl PathFlag for OFlags {
-    #[cfg(target_os = "linux")]
-    const PATH_OR_RDONLY: OFlags = OFlags::PATH;
-    #[cfg(not(target_os = "linux"))]
-    const PATH_OR_RDONLY: OFlags = OFlags::RDONLY;
 }
 
 fn compile_deny(patterns: &[String]) -> Result<Gitignore, FenceError> {

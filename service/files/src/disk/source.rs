@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::identity::Identity;
 use super::open::Opened;
+use super::system;
 use crate::{Cancel, Error};
 
 /// How much is read at once.
@@ -84,7 +85,7 @@ impl Source {
     /// The first byte from `offset` on that is not in a hole, or the end. A hole is a stretch of zeros that the disk does
     /// not keep.
     pub fn data_from(&self, offset: u64) -> u64 {
-        if self.memory.is_some() { offset } else { data_from(&self.fd, offset, self.size) }
+        if self.memory.is_some() { offset } else { system::data_from(&self.fd, offset, self.size) }
     }
 
     /// Whether size or time moved since the open.
@@ -98,7 +99,7 @@ impl Source {
         if self.size == 0 {
             return read_full(&self.fd, &mut [0], 0).is_ok_and(|n| n > 0);
         }
-        self.identity.blocks == 0 && is_generated(&self.fd)
+        self.identity.blocks == 0 && system::is_generated(&self.fd)
     }
 
     fn read_to_end(&mut self, cap: u64, cancel: &Cancel) -> Result<(), Error> {
@@ -140,34 +141,4 @@ fn read_full(fd: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Erro
         }
     }
     Ok(done)
-}
-
-#[cfg(target_os = "linux")]
-fn data_from(fd: &OwnedFd, offset: u64, size: u64) -> u64 {
-    match rustix::fs::seek(fd, rustix::fs::SeekFrom::Data(offset)) {
-        Ok(data) => data.min(size),
-        Err(Errno::NXIO) => size,
-        // A system without holes.
-        Err(_) => offset,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn data_from(_: &OwnedFd, offset: u64, _: u64) -> u64 {
-    offset
-}
-
-/// Whether the file lies on a system whose files are made when they are read.
-#[cfg(target_os = "linux")]
-fn is_generated(fd: &OwnedFd) -> bool {
-    // proc, sysfs, debugfs, tracefs, securityfs, configfs, cgroup, cgroup2.
-    const MAGICS: &[i64] =
-        &[0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x6265_6570, 0x27_e0eb, 0x6367_7270];
-    #[allow(clippy::unnecessary_cast, reason = "the field's type differs between systems")]
-    rustix::fs::fstatfs(fd).is_ok_and(|fs| MAGICS.contains(&(fs.f_type as i64)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_generated(_: &OwnedFd) -> bool {
-    false
 }

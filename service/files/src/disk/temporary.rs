@@ -4,12 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::journal::{Announced, Entry, Journal, temporary_name};
 use super::place::Place;
+use super::system;
 
 /// How often another name is tried.
 const NAMES: u32 = 16;
@@ -48,7 +49,7 @@ impl<'a> Temporary<'a> {
         let beside = match purpose {
             Purpose::New => Self::nameless(place, journal)
                 .or_else(|_| Self::named(place.dir.try_clone(), &place.dir_path, 0o666, journal)),
-            Purpose::Replacement if keeps_all_names(&place.dir) => Err(Errno::PERM),
+            Purpose::Replacement if system::keeps_all_names(&place.dir) => Err(Errno::PERM),
             Purpose::Replacement => Self::named(place.dir.try_clone(), &place.dir_path, 0o600, journal),
         };
         match beside {
@@ -62,18 +63,11 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    #[cfg(target_os = "linux")]
     fn nameless(place: &Place, journal: Option<&'a Journal>) -> Result<Self, Errno> {
-        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&place.dir, ".", flags, Mode::from_raw_mode(0o666))?;
+        let file = system::nameless(&place.dir)?;
         let dir = place.dir.try_clone().map_err(|_| Errno::MFILE)?;
         let dir_path = place.dir_path.clone();
         Ok(Self { file, beside: true, dir, dir_path, name: None, entry: None, journal })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn nameless(_: &Place, _: Option<&'a Journal>) -> Result<Self, Errno> {
-        Err(Errno::NOSYS)
     }
 
     fn named(
@@ -116,7 +110,7 @@ impl<'a> Temporary<'a> {
             let name = temporary_name();
             let path = self.dir_path.join(&name);
             self.entry = self.journal.map(|journal| journal.announce(&Announced::Temporary(path)));
-            self.link(&name)?;
+            system::link_nameless(&self.file, &self.dir, &name)?;
             self.name = Some(name);
         }
         self.name.as_deref().ok_or(Errno::NOENT)
@@ -129,25 +123,10 @@ impl<'a> Temporary<'a> {
 
     /// Gives it the name `name`, which nobody may have yet.
     pub(crate) fn take_new_name(&mut self, name: &OsStr) -> Result<(), Errno> {
-        let Some(own) = &self.name else { return self.link(name) };
+        let Some(own) = &self.name else { return system::link_nameless(&self.file, &self.dir, name) };
         super::exchange::rename_new(&self.dir, own, &self.dir, name)?;
         self.forget();
         Ok(())
-    }
-
-    #[cfg(target_os = "linux")]
-    fn link(&self, name: &OsStr) -> Result<(), Errno> {
-        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        match rustix::fs::linkat(CWD, own, &self.dir, name, AtFlags::SYMLINK_FOLLOW) {
-            // Without /proc; needs a capability on older kernels.
-            Err(Errno::NOENT) => rustix::fs::linkat(&self.file, "", &self.dir, name, AtFlags::EMPTY_PATH),
-            other => other,
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn link(&self, _: &OsStr) -> Result<(), Errno> {
-        Err(Errno::NOSYS)
     }
 
     /// Nothing of ours lies under its name any more: it is published, or what is there is someone else's and stays.
@@ -171,19 +150,6 @@ impl<'a> Temporary<'a> {
         self.entry = None;
         removed
     }
-}
-
-/// Whether the directory is append-only (`chattr +a`): it takes a temporary, and never gives it up.
-#[cfg(target_os = "linux")]
-fn keeps_all_names(dir: &OwnedFd) -> bool {
-    use rustix::fs::{StatxAttributes, StatxFlags};
-    rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE)
-        .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::APPEND))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn keeps_all_names(_: &OwnedFd) -> bool {
-    false
 }
 
 impl Drop for Temporary<'_> {

@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Self, Error> {
         let opened = fences.open_directory(root)?;
         let real =
-            super::open::path_of(&opened.fd).unwrap_or_else(|| super::roots::normalised(root.joined()));
+            super::system::path_of(&opened.fd).unwrap_or_else(|| super::roots::normalised(root.joined()));
         let (ignores, path) =
             if rules.ignore_files { ignores::at_root(fences, &real) } else { Default::default() };
         let (resume, revisit, place) = match from {

@@ -121,9 +121,14 @@ fn refusals() {
 
 #[test]
 fn fences_come_before_existence() {
+    [false, true].into_iter().for_each(check_fences);
+}
+
+fn check_fences(by_steps: bool) {
     let world = World::fenced(|root| {
         std::fs::create_dir_all(root.join("jail/private")).unwrap();
-        FenceConfig { roots: vec![root.join("jail")], deny: vec!["private".into()], ..FenceConfig::default() }
+        let (roots, deny) = (vec![root.join("jail")], vec!["private".into()]);
+        FenceConfig { roots, deny, by_steps, ..FenceConfig::default() }
     });
     world.put("out.txt", "a\n").put("jail/in.txt", "a\n").put("jail/private/x", "a\n");
     symlink("../out.txt", world.path("jail/leaves")).unwrap();

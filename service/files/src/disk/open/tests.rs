@@ -3,14 +3,16 @@
 use super::*;
 use crate::FenceConfig;
 
-fn fences(roots: &[&Path], deny: &[&str]) -> Fences {
-    let config = FenceConfig {
+/// The fences as the kernel keeps them, where it can, and as they are kept step by step.
+fn fences(roots: &[&Path], deny: &[&str]) -> [Fences; 2] {
+    let config = |by_steps| FenceConfig {
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
         deny: deny.iter().map(|&glob| glob.to_owned()).collect(),
         home: "/".into(),
+        by_steps,
         ..FenceConfig::default()
     };
-    Fences::new(&config).unwrap()
+    [false, true].map(|by_steps| Fences::new(&config(by_steps)).unwrap())
 }
 
 fn open(fences: &Fences, cwd: &Path, path: &str) -> Result<Opened, Error> {
@@ -44,7 +46,12 @@ fn jail() -> tempfile::TempDir {
 fn roots_hold_whether_something_is_there_or_not() {
     let dir = jail();
     let root = dir.path().join("jail");
-    let fences = fences(&[&root], &[]);
+    for fences in fences(&[&root], &[]) {
+        check_jail(&fences, dir.path(), &root);
+    }
+}
+
+fn check_jail(fences: &Fences, above: &Path, root: &Path) {
     for path in [
         "../jail_evil/secret",
         "../jail_evil/none",
@@ -58,21 +65,26 @@ fn roots_hold_whether_something_is_there_or_not() {
         "sub/../../top",
         "sub//..//..//top",
     ] {
-        assert_eq!(open(&fences, &root, path).err(), Some(Error::OutsideRoots), "{path}");
+        assert_eq!(open(fences, root, path).err(), Some(Error::OutsideRoots), "{path} {:?}", fences.opener);
     }
     for path in ["ok", "./ok", "sub/../ok", "good", "sub/absolute", "../jail/ok"] {
-        assert!(open(&fences, &root, path).is_ok(), "{path}: {:?}", open(&fences, &root, path));
+        assert!(
+            open(fences, root, path).is_ok(),
+            "{path}: {:?} {:?}",
+            open(fences, root, path),
+            fences.opener
+        );
     }
-    assert!(open(&fences, dir.path(), "way_in/ok").is_ok());
-    assert_eq!(open(&fences, &root, "loop").err(), Some(Error::LinkLoop));
-    assert_eq!(open(&fences, &root, "none").err(), Some(Error::NotFound { sibling: None }));
+    assert!(open(fences, above, "way_in/ok").is_ok());
+    assert_eq!(open(fences, root, "loop").err(), Some(Error::LinkLoop));
+    assert_eq!(open(fences, root, "none").err(), Some(Error::NotFound { sibling: None }));
 }
 
 #[test]
 fn what_is_denied_is_denied_by_any_way() {
     let dir = jail();
-    for roots in [vec![], vec![dir.path()]] {
-        let fences = fences(&roots, &["jail_evil", "*.pem"]);
+    let deny = &["jail_evil", "*.pem"];
+    for fences in [vec![], vec![dir.path()]].iter().flat_map(|roots| fences(roots, deny)) {
         for path in [
             "jail_evil/secret",
             "jail_evil/none",
@@ -84,7 +96,7 @@ fn what_is_denied_is_denied_by_any_way() {
             assert_eq!(
                 open(&fences, dir.path(), path).err(),
                 Some(Error::DeniedByPolicy),
-                "{path} {roots:?}"
+                "{path} {fences:?}"
             );
         }
         assert!(open(&fences, dir.path(), "jail/ok").is_ok());
@@ -96,15 +108,19 @@ fn failures_name_what_helps() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("Bild\u{a0}2.txt"), "").unwrap();
     std::fs::write(dir.path().join("file"), "").unwrap();
-    let fences = fences(&[], &[]);
     let sibling = Some("Bild\u{a0}2.txt".as_bytes().to_vec());
-    assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), Some(Error::NotFound { sibling }));
+    let expected = |sibling| Some(Error::NotFound { sibling });
+    for fences in fences(&[], &[]) {
+        assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), expected(sibling.clone()));
+    }
     std::fs::write(dir.path().join("Bild\u{202f}2.txt"), "").unwrap();
-    assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), Some(Error::NotFound { sibling: None }));
     let component = dir.path().join("file").as_os_str().as_bytes().to_vec();
-    for path in ["file/x", "file/"] {
-        let expected = Error::NotADirectory { component: component.clone() };
-        assert_eq!(open(&fences, dir.path(), path).err(), Some(expected));
+    for fences in fences(&[], &[]) {
+        assert_eq!(open(&fences, dir.path(), "Bild 2.txt").err(), expected(None));
+        for path in ["file/x", "file/"] {
+            let expected = Error::NotADirectory { component: component.clone() };
+            assert_eq!(open(&fences, dir.path(), path).err(), Some(expected));
+        }
     }
 }
 
@@ -113,8 +129,8 @@ fn a_link_that_leads_nowhere_is_no_name_that_looks_alike() {
     let dir = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("gone", dir.path().join("link")).unwrap();
     let link = dir.path().join("link").as_os_str().as_bytes().to_vec();
-    for path in ["link", "link/below"] {
+    for (fences, path) in ["link", "link/below"].iter().flat_map(|path| fences(&[], &[]).map(|f| (f, path))) {
         let expected = Error::DanglingLink { link: link.clone(), target: b"gone".to_vec() };
-        assert_eq!(open(&fences(&[], &[]), dir.path(), path).err(), Some(expected));
+        assert_eq!(open(&fences, dir.path(), path).err(), Some(expected));
     }
 }

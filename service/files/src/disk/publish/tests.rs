@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use filectx_openapi::Code;
 
 use super::*;
-use crate::disk::exchange::swap;
 use crate::disk::identity::hash_revision;
 use crate::disk::journal;
+use crate::disk::system::swap;
 use crate::disk::temporary::Purpose;
 use crate::tests::{World, patient, required};
 

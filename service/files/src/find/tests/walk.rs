@@ -159,24 +159,26 @@ fn roots_and_deny_rules_hold_in_a_walk() {
     link("../out/d", "jail/dir_link");
     link("private", "jail/way");
     let jail = dir.path().canonicalize().unwrap().join("jail");
-    let config = FenceConfig {
-        roots: vec![jail.clone()],
-        deny: vec!["*.pem".into(), "private".into()],
-        ..FenceConfig::default()
-    };
-    let files = Files::new(&config, Limits::default()).unwrap();
+    for by_steps in [false, true] {
+        let (roots, deny) = (vec![jail.clone()], vec!["*.pem".into(), "private".into()]);
+        let config = FenceConfig { roots, deny, by_steps, ..FenceConfig::default() };
+        check_jail(&Files::new(&config, Limits::default()).unwrap(), &jail);
+    }
+}
+
+fn check_jail(files: &Files, jail: &Path) {
     for follow in [false, true] {
         let request = json!({"follow_links": follow, "hidden": true, "ignore_files": false});
-        let found = files.find_text(&text(&jail, &request), &soon()).unwrap();
+        let found = files.find_text(&text(jail, &request), &soon()).unwrap();
         assert_eq!(lines(&found.rows), ["a:1"]);
         assert!(found.complete, "{:?}", found.errors);
     }
-    let found = files.find_paths(&names(&jail, &json!({"type": "any"})), &soon()).unwrap();
+    let found = files.find_paths(&names(jail, &json!({"type": "any"})), &soon()).unwrap();
     let paths: Vec<_> = found.paths.iter().map(|path| path.path.as_str()).collect();
     assert_eq!(paths, ["dir_link", "file_link", "way"]);
-    let error = files.find_text(&text(&jail, &json!({"paths": ["../out"]})), &soon()).unwrap_err();
+    let error = files.find_text(&text(jail, &json!({"paths": ["../out"]})), &soon()).unwrap_err();
     assert_eq!(error.code, Code::OutsideRoots);
-    let error = files.find_text(&text(&jail, &json!({"paths": ["way"]})), &soon()).unwrap_err();
+    let error = files.find_text(&text(jail, &json!({"paths": ["way"]})), &soon()).unwrap_err();
     assert_eq!(error.code, Code::DeniedByPolicy);
 }
 
