@@ -35,9 +35,9 @@ echo >>"$release/man/filectxd.1"
 ! "$release/install.sh" --prefix "$prefix" >/dev/null 2>&1 || fail "a changed file was installed"
 [ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
 
-# On a machine whose service is there and whose filectx is not.
+# A release whose service is for this machine and whose filectx is not; its sums are right.
 printf '\177ELF' >"$release/filectx"
-"$deploy/extras.sh" "$release" "$programs/filectx" "$programs/filectxd"
+(cd "$release" && cut -c 67- SHA256SUMS | xargs -d '\n' sha256sum >SUMS && mv SUMS SHA256SUMS)
 said=$("$release/install.sh" --prefix "$prefix" 2>&1) && fail "a program of another machine was installed"
 case $said in *"does not run on this machine"*) ;; *) fail "refused for another reason: $said" ;; esac
 [ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
