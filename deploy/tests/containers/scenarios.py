@@ -40,6 +40,15 @@ def prepare(world):
         host.run(f"mkdir {FILES}/many; cd {FILES}/many; i=0; while [ $i -lt 200 ]; do echo file $i >$i; i=$((i+1)); done")
 
 
+def nothing_is_published_and_no_image_holds_a_key(world):
+    for machine in (world.agent, *world.hosts):
+        assert world.call("port", machine.id) == b"", machine.name
+    for image in ("host", "agent"):
+        keys = world.call("run", "--rm", "--network", "none", "--entrypoint", "find", f"localhost/filectx-{image}",
+                          "/etc/ssh", "/keys", "/home", "-name", "*key*", "-type", "f")
+        assert keys == b"", keys
+
+
 def first_contact_installs(world):
     program = next(pathlib.Path(world.release).glob("filectxd-linux-" + os.uname().machine))
     name = "filectxd-0.1.0-" + hashlib.sha256(program.read_bytes()).hexdigest()[:12]
@@ -204,7 +213,9 @@ def the_service_alone_in_a_root_that_is_read_only(world):
                    "--volume", f"{files}:/files:ro", "--volume", f"{own}:/run/filectx", "localhost/filectx-scratch")
         until((own / "filectxd.sock").exists, "it listens")
         print(f"  container to socket: {(time.monotonic() - begun) * 1000:.0f} ms")
-        world.call("exec", name, "/filectxd", "healthcheck")
+        check = json.loads(world.call("inspect", "--format", "{{json .Config.Healthcheck.Test}}", name))
+        assert check == ["CMD", "/filectxd", "healthcheck"], check
+        world.call("exec", name, *check[1:])
         flags = ["--socket", str(own / "filectxd.sock"), "--token-file", str(own / "token")]
         # As its own user: nobody else's connection is taken, and nobody else reads the token.
         command = [f"{world.release}/filectx", *flags, "read", "/files/a.txt", "/etc/passwd"]
@@ -279,6 +290,7 @@ def until_it_answers(world, host):
 
 
 STORIES = [
+    nothing_is_published_and_no_image_holds_a_key,
     first_contact_installs,
     what_the_image_has_is_not_brought_again,
     a_batch_holds_all_kinds,
