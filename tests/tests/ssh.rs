@@ -93,6 +93,29 @@ fn another_program_gets_a_service_of_its_own_and_ends_nobodys() {
 }
 
 #[test]
+fn a_new_program_takes_the_place_of_what_nobody_has_brought_for_a_month() {
+    let Some(host) = host("") else { return };
+    let day = std::time::Duration::from_secs(86_400);
+    let names = ["filectxd-0.0.1-0123456789ab", "filectxd-0.0.2-0123456789ab", "filectxd.toml"];
+    for (name, days) in names.into_iter().zip([40, 20, 400]) {
+        let path = host.write(&format!("home/.local/share/filectx/{name}"), "old");
+        let then = std::time::SystemTime::now() - day * days;
+        std::fs::File::options()
+            .append(true)
+            .open(path)
+            .and_then(|file| file.set_modified(then))
+            .expect("a time");
+    }
+    reads(&host);
+    let there = names.map(|name| host.path(&format!("home/.local/share/filectx/{name}")).exists());
+    assert_eq!(
+        there,
+        [false, true, true],
+        "an old program goes; one of this month and what is no program stay"
+    );
+}
+
+#[test]
 fn fences_have_a_service_of_their_own() {
     let Some(host) = host("") else { return };
     host.write("home/src/in.txt", "inside\n");

@@ -12,4 +12,7 @@ case $got in '' | "$sum") ;; *) fail checksum "$got arrived instead of $sum" ;; 
 said=$(chmod 755 "$new" 2>&1) || fail write "$said"
 said=$("$new" --version </dev/null 2>&1) || fail run "$said"
 said=$(mv -f "$new" "$dir/$name" 2>&1) || fail write "$said"
+# What was brought a month ago or earlier and is still wanted comes again; else each version would stay for ever. A service that
+# runs keeps its program.
+find "$dir" -name 'filectxd-*-*' -type f ! -name "$name" -mtime +30 -exec rm -f {} + 2>/dev/null
 say program "$dir/$name"
