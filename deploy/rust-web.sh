@@ -6,28 +6,30 @@
 rust_web_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")/targets
 rust_web_root=$rust_web_dir/rust-web
 
-# Unpacks the packages, if they are not there yet. The libraries of their names' versions follow the compiler's.
+# Unpacks the packages, if they are not there yet, and sees whether the compiler runs.
 rust_web_unpack() {
     [ -f "$rust_web_root/unpacked" ] && return
     command -v apt-get >/dev/null && command -v dpkg >/dev/null || return
-    local new=$rust_web_root.new package packages
-    rm -rf "$new" "$rust_web_root"
-    mkdir -p "$new/packages"
-    packages=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
-        --no-enhances rustc-web | grep -xE 'libstd-rust-web-(dev|[0-9.]+)|libllvm[0-9]+')
-    # shellcheck disable=SC2086 # Several names.
-    (cd "$new/packages" && apt-get download -q rustc-web rust-web-src $packages >/dev/null 2>&1) || return
-    for package in "$new"/packages/*.deb; do
-        dpkg -x "$package" "$new" || return
+    local package
+    rm -rf "$rust_web_root"
+    mkdir -p "$rust_web_root/packages"
+    # The lists of packages may be old.
+    rust_web_download || { [ "$(id -u)" = 0 ] && apt-get update -q >/dev/null && rust_web_download; } || return
+    for package in "$rust_web_root"/packages/*.deb; do
+        dpkg -x "$package" "$rust_web_root" || return
     done
-    rm -r "$new/packages"
-    touch "$new/unpacked"
-    mv "$new" "$rust_web_root"
-    rust_web_rustc --version >/dev/null
+    rm -r "$rust_web_root/packages"
+    LD_LIBRARY_PATH=$rust_web_root/usr/lib/x86_64-linux-gnu "$rust_web_root/usr/bin/rustc" --version >/dev/null || return
+    touch "$rust_web_root/unpacked"
 }
 
-rust_web_rustc() {
-    LD_LIBRARY_PATH=$rust_web_root/usr/lib/x86_64-linux-gnu "$rust_web_root/usr/bin/rustc" "$@"
+# The names of the compiler's libraries hold versions, which follow the compiler's.
+rust_web_download() {
+    local libraries
+    libraries=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
+        --no-enhances rustc-web 2>/dev/null | grep -xE 'libstd-rust-web-(dev|[0-9.]+)|libllvm[0-9]+') || return
+    # shellcheck disable=SC2086 # Several names.
+    (cd "$rust_web_root/packages" && apt-get download -q rustc-web rust-web-src $libraries >/dev/null 2>&1)
 }
 
 # The usual cargo with that compiler, which builds the standard library, too.
