@@ -17,7 +17,7 @@ use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{ConfigError, Error};
+use crate::error::{ConfigError, Error, OpenChange};
 use crate::http::{Answer, Call, Failure, Http, HttpConfig, Watch};
 use crate::multipart;
 use crate::payload::{Content, Payload};
@@ -37,9 +37,16 @@ const MAX_ANSWER_BYTES: u64 = 512 << 20;
 /// The contract's default of `deadline_ms`, until the service has said its own.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// Why another run of the service is not asked.
+const ANEW: &str = "the service was started anew meanwhile";
+
 /// A service, as its caller sees it. Clones share the connections.
 #[derive(Clone, Debug)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    /// The change that this client asks after.
+    open: Option<OpenChange>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -93,7 +100,7 @@ impl ClientBuilder {
     /// The client. It connects with its first call.
     pub fn build(self) -> Result<Client, ConfigError> {
         let http = Http::new(self.config)?;
-        Ok(Client(Arc::new(Inner { http, info: Mutex::new(self.info) })))
+        Ok(Client { inner: Arc::new(Inner { http, info: Mutex::new(self.info) }), open: None })
     }
 }
 
@@ -201,7 +208,7 @@ impl Client {
             return Err(Error::Version { found, needed: API.into() });
         }
         let info = Arc::new(info);
-        *self.0.info.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&info));
+        *self.inner.info.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&info));
         Ok(info)
     }
 
@@ -214,14 +221,14 @@ impl Client {
     }
 
     fn known_info(&self) -> Option<Arc<InfoResponse>> {
-        self.0.info.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.info.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn answer_within(&self, deadline_ms: Option<u64>) -> Duration {
         let known = self.known_info().map(|info| info.limits.deadline_ms);
         let deadline = deadline_ms.or(known).map_or(DEADLINE, Duration::from_millis);
         // A day: `Instant` cannot hold what a caller may wish for.
-        deadline.min(Duration::from_secs(86_400)) + self.0.http.limits().answer_grace
+        deadline.min(Duration::from_secs(86_400)) + self.inner.http.limits().answer_grace
     }
 
     fn call(&self, route: &'static str, payload: Payload, deadline_ms: Option<u64>) -> Call {
@@ -249,47 +256,64 @@ impl Client {
 
     /// Sends what changes nothing: once more on a fresh connection, if the first one broke or fell silent.
     async fn send_read(&self, call: &Call) -> Result<Answer, Error> {
-        match self.0.http.send(call).await {
+        match self.inner.http.send(call).await {
             Ok(answer) => Ok(answer),
             Err(failure) if may_be_mended(&failure) => {
-                self.0.http.renew();
-                self.0.http.send(call).await.map_err(|failure| failure.error)
+                self.inner.http.renew();
+                self.inner.http.send(call).await.map_err(|failure| failure.error)
             }
             Err(failure) => Err(failure.error),
         }
     }
 
+    /// This client, over another way than the one on which `error` came, for the same call once more: a change that may
+    /// have happened is asked for with its own key, and only from the run of the service that may have done it.
+    #[must_use]
+    pub fn after(&self, error: &Error) -> Self {
+        Self { open: error.open_change().cloned(), ..self.clone() }
+    }
+
     /// Sends a change: once more with the same key, if nothing came back and the service is still the same.
     async fn change<T: DeserializeOwned>(&self, route: &'static str, payload: Payload) -> Result<T, Error> {
-        let before = self.who().await?;
-        let key = random_hex(16).map_err(|error| Error::protocol(error.to_string()))?;
+        let open = self.open.as_ref();
+        let before = match (self.who().await, open) {
+            (Err(error), Some(open)) => return Err(open.unknown(&error.to_string(), error.is_lost())),
+            (before, _) => before?,
+        };
+        let key = match open {
+            Some(open) if open.instance_id != before.instance_id => return Err(open.unknown(ANEW, false)),
+            Some(open) => open.key.clone(),
+            None => random_hex(16).map_err(|error| Error::protocol(error.to_string()))?,
+        };
+        let here = OpenChange { key: key.clone(), instance_id: before.instance_id.clone() };
         let call = Call { idempotency_key: Some(key.clone()), ..self.call(route, payload, None) };
-        let first = match self.0.http.send(&call).await {
+        let first = match self.inner.http.send(&call).await {
             Ok(answer) => return known(decode(&answer), &key),
             Err(failure) => failure,
         };
-        self.0.http.renew();
-        let unknown = |failure: Failure, why: &str| match failure.maybe_seen {
-            true => Error::OutcomeUnknown { key: key.clone(), reason: format!("{}; {why}", failure.error) },
+        self.inner.http.renew();
+        let unknown = |failure: Failure, why: &str, lost: bool| match failure.maybe_seen || open.is_some() {
+            true => here.unknown(&format!("{}; {why}", failure.error), lost),
             false => failure.error,
         };
         if !may_be_mended(&first) {
-            return Err(unknown(first, "the service cannot be asked again"));
+            return Err(unknown(first, "the service cannot be asked again", false));
         }
         if !before.features.contains(&Feature::Idempotency) {
-            return Err(unknown(first, "the service keeps no outcomes to ask for"));
+            return Err(unknown(first, "the service keeps no outcomes to ask for", false));
         }
+        let again = |error: &Error| format!("asking again failed: {error}");
         match self.info().await {
             Ok(now) if now.instance_id == before.instance_id => {}
-            Ok(_) => return Err(unknown(first, "the service was started anew meanwhile")),
-            Err(error) => return Err(unknown(first, &format!("asking again failed: {error}"))),
+            Ok(_) => return Err(unknown(first, ANEW, false)),
+            Err(error) => return Err(unknown(first, &again(&error), error.is_lost())),
         }
-        match self.0.http.send(&call).await {
+        match self.inner.http.send(&call).await {
             Ok(answer) => known(decode(&answer), &key),
             Err(second) => {
-                let why = format!("asking again failed: {}", second.error);
                 let maybe_seen = first.maybe_seen || second.maybe_seen;
-                Err(unknown(Failure { maybe_seen, ..first }, &why))
+                let (why, lost) = (again(&second.error), second.error.is_lost());
+                Err(unknown(Failure { maybe_seen, ..first }, &why, lost))
             }
         }
     }
@@ -332,7 +356,9 @@ fn decode<T: DeserializeOwned>(answer: &Answer) -> Result<T, Error> {
 /// Of a change, an answer that cannot be understood leaves the outcome unknown.
 fn known<T>(decoded: Result<T, Error>, key: &str) -> Result<T, Error> {
     decoded.map_err(|error| match error {
-        Error::Protocol { .. } => Error::OutcomeUnknown { key: key.to_owned(), reason: error.to_string() },
+        Error::Protocol { .. } => {
+            Error::OutcomeUnknown { key: key.to_owned(), reason: error.to_string(), open: None }
+        }
         error => error,
     })
 }

@@ -71,7 +71,24 @@ pub enum Error {
         key: String,
         /// Why it stays unknown.
         reason: String,
+        /// Where only the way was lost, what another way can ask after: see [`Client::after`](crate::Client::after).
+        open: Option<OpenChange>,
     },
+}
+
+/// A change that was sent, and the run of the service that may know what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenChange {
+    pub(crate) key: String,
+    pub(crate) instance_id: String,
+}
+
+impl OpenChange {
+    /// It stays open, for now (`lost`: until there is another way) or for good.
+    pub(crate) fn unknown(&self, reason: &str, lost: bool) -> Error {
+        let open = lost.then(|| self.clone());
+        Error::OutcomeUnknown { key: self.key.clone(), reason: reason.to_owned(), open }
+    }
 }
 
 /// The phase of a call that a time limit belongs to.
@@ -130,6 +147,19 @@ impl Error {
             self,
             Error::Connect { .. } | Error::Timeout { phase: Phase::Connect, .. } | Error::Unauthorized { .. }
         )
+    }
+
+    /// Whether the same call may succeed over another way: where this one was lost ([`is_lost`](Self::is_lost)), or with it
+    /// the answer to a change, which then has to be asked for by [`Client::after`](crate::Client::after).
+    pub fn wants_another_way(&self) -> bool {
+        self.is_lost() || self.open_change().is_some()
+    }
+
+    pub(crate) fn open_change(&self) -> Option<&OpenChange> {
+        match self {
+            Error::OutcomeUnknown { open, .. } => open.as_ref(),
+            _ => None,
+        }
     }
 
     /// What may help, where the service said so.

@@ -38,7 +38,7 @@ mod token;
 mod watch;
 
 pub use client::{API, Client, ClientBuilder};
-pub use error::{ConfigError, Error, Phase};
+pub use error::{ConfigError, Error, OpenChange, Phase};
 pub use host_error::{HostError, Step};
 pub use local::Local;
 pub use payload::Content;

@@ -143,7 +143,8 @@ enum Answerer<'a> {
     Host(&'a str, Client),
 }
 
-/// Asks who is to answer; a host once more when the way there was lost and the call cannot have changed anything.
+/// Asks who is to answer; a host once more when the way there was lost: what may have changed something only for what became
+/// of it.
 macro_rules! ask {
     ($session:ident, $answerer:expr, $operation:ident, $request:ident) => {
         match $answerer {
@@ -153,10 +154,12 @@ macro_rules! ask {
             }
             Answerer::Host(host_id, client) => {
                 let answer = match client.$operation($request).await {
-                    Err(error) if error.is_lost() => match $session.hosts.recovered(host_id).await {
-                        Some(client) => client.$operation($request).await?,
-                        None => return Err(error),
-                    },
+                    Err(error) if error.wants_another_way() => {
+                        match $session.hosts.recovered(host_id).await {
+                            Some(client) => client.after(&error).$operation($request).await?,
+                            None => return Err(error),
+                        }
+                    }
                     answer => answer?,
                 };
                 Ok(Served { served_by: ServedBy::Host(host_id.to_owned()), answer })

@@ -70,7 +70,7 @@ fn what_stays_unknown_is_said() {
             _ => seen.proof(),
         });
         let error = run(stub.client().delete(&delete())).unwrap_err();
-        let Error::OutcomeUnknown { key, reason } = &error else { panic!("{why}: {error:?}") };
+        let Error::OutcomeUnknown { key, reason, .. } = &error else { panic!("{why}: {error:?}") };
         assert!(reason.contains(why), "{why}: {reason}");
         let changes: Vec<_> =
             stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
@@ -104,6 +104,8 @@ fn after_a_timeout_what_is_known_by_then_is_told() {
         assert_eq!(told, expected, "{answer:?}");
         if let Err(Error::OutcomeUnknown { reason, .. }) = &answer {
             assert!(reason.contains("timeout while waiting for an answer"), "{reason}");
+            // Another way would only wait once more.
+            assert!(answer.as_ref().is_err_and(|error| !error.wants_another_way()));
         }
         let changes: Vec<_> =
             stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect();
@@ -112,6 +114,60 @@ fn after_a_timeout_what_is_known_by_then_is_told() {
             changes.iter().all(|seen| seen.header("idempotency-key") == changes[0].header("idempotency-key"))
         );
     }
+}
+
+#[test]
+fn what_a_lost_way_left_open_is_asked_for_over_another_one() {
+    for (instance_id, expected, asked) in [("i", "done", 1), ("j", "outcome_unknown", 0)] {
+        let lost = Stub::new(move |seen| match (seen.path(), seen.connection) {
+            ("/v1/info", 0) => info("i", "\"idempotency\""),
+            ("/v1/delete-file", _) => close(),
+            ("/v1/info", _) => close(),
+            _ => seen.proof(),
+        });
+        let error = run(lost.client().delete(&delete())).unwrap_err();
+        assert!(error.wants_another_way() && !error.is_lost(), "{error:?}");
+        let there = Stub::new(move |seen| match seen.path() {
+            "/v1/info" => info(instance_id, "\"idempotency\""),
+            "/v1/delete-file" => json(200, DELETED),
+            _ => seen.proof(),
+        });
+        let answer = run(there.client().after(&error).delete(&delete()));
+        let told = answer.as_ref().map_or_else(Error::kind, |_| "done");
+        assert_eq!(told, expected, "{answer:?}");
+        let of = |stub: &Stub| -> Vec<_> {
+            stub.seen().into_iter().filter(|seen| seen.path() == "/v1/delete-file").collect()
+        };
+        let (first, second) = (of(&lost), of(&there));
+        assert_eq!(second.len(), asked);
+        for repeated in second {
+            assert_eq!(repeated.header("idempotency-key"), first[0].header("idempotency-key"));
+            assert_eq!(repeated.body, first[0].body);
+        }
+        // What the other way cannot tell stays as open as it was, under the same key.
+        if let Err(error) = answer {
+            assert!(!error.wants_another_way(), "{error:?}");
+            let Error::OutcomeUnknown { key, .. } = &error else { panic!("{error:?}") };
+            assert_eq!(first[0].header("idempotency-key"), Some(key.as_str()));
+        }
+    }
+}
+
+#[test]
+fn a_change_is_never_lost_while_it_is_asked_for() {
+    let lost = Stub::new(|seen| match (seen.path(), seen.connection) {
+        ("/v1/info", 0) => info("i", "\"idempotency\""),
+        ("/v1/info" | "/v1/delete-file", _) => close(),
+        _ => seen.proof(),
+    });
+    let error = run(lost.client().delete(&delete())).unwrap_err();
+    // Ways that lead nowhere: nothing can have been seen there, and the first may have.
+    let nowhere = Stub::new(|seen| match seen.path() {
+        "/v1/info" => close(),
+        _ => seen.proof(),
+    });
+    let error = run(nowhere.client().after(&error).delete(&delete())).unwrap_err();
+    assert_eq!(error.kind(), "outcome_unknown", "{error:?}");
 }
 
 #[test]

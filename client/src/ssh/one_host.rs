@@ -32,8 +32,8 @@ impl OneHost {
         Self { options, place, progress: Box::new(progress), way: Mutex::new(None) }
     }
 
-    /// Asks the host's service. When the way there is lost and the request was certainly not acted on, the way is made
-    /// anew and it is asked once more: a read always, a change only if it never arrived.
+    /// Asks the host's service. When the way there is lost it is made anew, and the service is asked once more: for a read
+    /// always, for a change that never arrived, and for what became of one that may have.
     pub async fn call<T>(&self, ask: impl AsyncFn(&Client) -> Result<T, Error>) -> Result<T, Error> {
         let mut way = self.way.lock().await;
         let known = match (&*way, self.place.load(&self.options.key())) {
@@ -42,9 +42,10 @@ impl OneHost {
             (None, Some(saved)) => open(&self.place, &self.options, saved).await.ok().map(Arc::new),
             (None, None) => None,
         };
+        let mut lost = None;
         if let Some(known) = known {
             match ask(known.client()).await {
-                Err(error) if error.is_lost() => {}
+                Err(error) if error.wants_another_way() => lost = Some(error),
                 done => {
                     *way = Some(known);
                     return done;
@@ -53,10 +54,15 @@ impl OneHost {
         }
         *way = None;
         let progress: OnProgress<'_> = &*self.progress;
-        let new = connect(&self.place, &self.options, progress)
-            .await
-            .map_err(|error| Error::Host(Box::new(error)))?;
-        let new = way.insert(Arc::new(new));
-        ask(new.client()).await
+        let new = match (connect(&self.place, &self.options, progress).await, lost) {
+            (Ok(new), lost) => {
+                let new = way.insert(Arc::new(new));
+                lost.map_or_else(|| new.client().clone(), |lost| new.client().after(&lost))
+            }
+            // That a change stays open matters more than why.
+            (Err(_), Some(lost)) if !lost.is_lost() => return Err(lost),
+            (Err(error), _) => return Err(Error::Host(Box::new(error))),
+        };
+        ask(&new).await
     }
 }
