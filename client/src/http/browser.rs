@@ -36,7 +36,7 @@ pub(super) async fn prove(client: &reqwest::Client, config: &HttpConfig) -> Resu
     let Some(token) = &config.token else { return Ok(()) };
     let question = Question::new().map_err(|error| error.into_failure(&config.target))?;
     let asking = async {
-        let broken = |error: reqwest::Error| ProofError::Broken(chain(&error));
+        let broken = |error: reqwest::Error| ProofError::Broken(reason(&error));
         let url = format!("{}{}", config.target.base(), question.path());
         let answer = client.get(url).send().await.map_err(broken)?;
         let status = answer.status();
@@ -78,6 +78,11 @@ impl Frames {
 
 /// What an error means for the call: `fetch` tells no reasons apart, so the service may always have seen the request.
 pub(super) fn failure(error: &reqwest::Error, config: &HttpConfig) -> Failure {
-    let error = Error::Connect { target: config.target.to_string(), reason: chain(error) };
+    let error = Error::Connect { target: config.target.to_string(), reason: reason(error) };
     Failure { error, maybe_seen: true }
+}
+
+/// What JavaScript says, without its trace.
+fn reason(error: &reqwest::Error) -> String {
+    chain(error).lines().next().unwrap_or_default().to_owned()
 }
