@@ -45,8 +45,13 @@ fi
 for library in libz3.so.4:libz3-4 libedit.so.2:libedit2 libxml2.so.2:libxml2; do
     [ -e "/usr/lib/x86_64-linux-gnu/${library%:*}" ] || packages+=("${library#*:}")
 done
+need chromium chromium
+need chromedriver chromium-driver
+need node nodejs
+need npm npm
 [ -x /usr/sbin/sshd ] || packages+=(openssh-server)
 /usr/bin/python3 -c 'import PIL' >/dev/null 2>&1 || packages+=(python3-pil)
+/usr/bin/python3 -c 'import ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 if [ "${#packages[@]}" -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
@@ -101,6 +106,14 @@ if [ "$(id -u)" = 0 ] && command -v mmdebstrap >/dev/null && { command -v podman
     deploy/tests/containers.sh "$release"
 else
     without "root, mmdebstrap, and podman or docker"
+fi
+step "the document, as other people's tools read it"
+if command -v npm >/dev/null && /usr/bin/python3 -c 'import ensurepip' 2>/dev/null; then
+    tests/document.sh "$FILECTX_PROGRAMS" >"${CARGO_TARGET_DIR:-target}/document.log" 2>&1 \
+        || { tail -100 "${CARGO_TARGET_DIR:-target}/document.log"; exit 1; }
+    tail -1 "${CARGO_TARGET_DIR:-target}/document.log"
+else
+    without "npm and Python's venv"
 fi
 step "fuzzing, for a moment"
 tests/fuzz/run.sh "${FUZZ_SECONDS:-15}" >"${CARGO_TARGET_DIR:-target}/fuzz.log" 2>&1 \

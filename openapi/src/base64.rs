@@ -7,6 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+/// What base64 is, bits that stand for nothing being zero.
+const PATTERN: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
+
 /// Bytes, written as base64 text in JSON.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Base64(pub Vec<u8>);
@@ -80,6 +83,7 @@ impl PartialSchema for Base64 {
         let object: Object = ObjectBuilder::new()
             .schema_type(SchemaType::Type(Type::String))
             .content_encoding("base64")
+            .pattern(Some(PATTERN))
             .description(Some("Bytes as base64 (RFC 4648, standard alphabet, padded)."))
             .build();
         utoipa::openapi::schema::Schema::Object(object).into()

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Base64;
+
 /// One regular file or link to delete; never a directory. Either `path` or `path_base64` is there.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -13,9 +15,11 @@ pub struct DeleteFileRequest {
     pub path: Option<String>,
     /// The path's exact bytes in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Base64>)]
     pub path_base64: Option<String>,
     /// Absolute directory that a relative path is joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// The revision that the file must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::LineBreaks;
+use crate::{Base64, LineBreaks};
 
 /// Exact edits of one text file, applied in order as one write or not at all. Either `path` or `path_base64` is there.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -18,11 +18,14 @@ pub struct EditFileRequest {
     pub path: Option<String>,
     /// The path's exact bytes in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Base64>)]
     pub path_base64: Option<String>,
     /// Absolute directory that a relative path is joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// The edits, at least one.
+    #[schema(min_items = 1)]
     pub edits: Vec<Edit>,
     /// The revision that the file must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +46,7 @@ pub struct EditFileRequest {
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// The text to replace; exactly one occurrence, unless `line_hint` or `replace_all` chooses. Never empty.
+    #[schema(min_length = 1)]
     pub old_text: String,
     /// What stands there afterwards; taken literally.
     pub new_text: String,

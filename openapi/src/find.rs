@@ -30,9 +30,11 @@ pub struct FindTextRequest {
     pub pattern: String,
     /// Files and directories to search, in this order; absent = `cwd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1)]
     pub paths: Option<Vec<String>>,
     /// Absolute directory that relative paths are joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// Globs relative to each search root; one without `/` matches at any depth, `!` excludes.
     #[serde(default)]
@@ -42,6 +44,7 @@ pub struct FindTextRequest {
     pub context: u64,
     /// Most matching lines, from 1; context lines do not count.
     #[serde(default = "default_results")]
+    #[schema(minimum = 1)]
     pub max_results: u64,
     /// Takes the pattern as text.
     #[serde(default)]
@@ -66,6 +69,7 @@ pub struct FindTextRequest {
     pub follow_links: bool,
     /// Most bytes of a row's text; longer lines become a window around the match.
     #[serde(default = "default_line_bytes")]
+    #[schema(minimum = 1)]
     pub max_line_bytes: u64,
     /// Time for the search in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,15 +184,18 @@ pub struct FindPathsRequest {
     pub pattern: Option<String>,
     /// Directories to search, in this order; absent = `cwd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1)]
     pub paths: Option<Vec<String>>,
     /// Absolute directory that relative paths are joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// Globs relative to each search root; `!` excludes.
     #[serde(default)]
     pub globs: Vec<String>,
     /// Most paths, from 1.
     #[serde(default = "default_paths")]
+    #[schema(minimum = 1)]
     pub max_results: u64,
     /// Hidden names too.
     #[serde(default)]

@@ -9,7 +9,7 @@ macro_rules! limits {
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
         #[serde(default)]
         pub struct Limits {
-            $(#[doc = $doc] #[schema(example = json!($default))] pub $name: u64,)*
+            $(#[doc = $doc] #[schema(example = json!($default), required = true)] pub $name: u64,)*
         }
 
         impl Default for Limits {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::LimitName;
+use crate::{Base64, LimitName};
 
 fn yes() -> bool {
     true
@@ -19,15 +19,18 @@ pub struct ListDirectoryRequest {
     pub path: Option<String>,
     /// The path's exact bytes in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Base64>)]
     pub path_base64: Option<String>,
     /// Absolute directory that a relative path is joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// Whether names that begin with a dot are listed.
     #[serde(default = "yes")]
     pub hidden: bool,
     /// Most entries in this page, from 1 (default and most: the service's `max_list_entries`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
     pub max_entries: Option<u64>,
     /// `truncation.next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -232,6 +232,7 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The id of the request, as in the `x-request-id` header.
     #[serde(default)]
+    #[schema(required = true)]
     pub request_id: String,
     /// The data that belongs to the code.
     #[serde(flatten)]

@@ -11,16 +11,18 @@ use crate::{Base64, ByteRange, ItemError, LimitName, LineRange};
 #[schema(example = json!({
     "files": [
         { "path": "/etc/passwd", "line_ranges": [{ "start": 1, "end": 5 }] },
-        { "path": "/etc/hostname" },
+        { "path": "/etc/group", "line_ranges": [{ "start": 2, "end": 3 }] },
         { "path": "/etc/no-such-file" }
     ],
     "max_file_bytes": 100000
 }))]
 pub struct ReadFileContextRequest {
     /// The files, at least one and at most `max_files`; each gets its outcome.
+    #[schema(min_items = 1)]
     pub files: Vec<FileRequest>,
     /// Absolute directory that relative paths are joined to; without it a relative path fails with `invalid_path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// Most bytes returned of one file (default: the service's limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +57,7 @@ pub struct FileRequest {
     pub path: Option<String>,
     /// The path's exact bytes in base64, for names that are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Base64>)]
     pub path_base64: Option<String>,
     /// The lines to return; empty = the whole file. Sorted in the answer, overlapping ones merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,9 +114,11 @@ pub enum LineBreaks {
 pub struct ImageLimits {
     /// Most pixels (width times height).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
     pub max_pixels: Option<u64>,
     /// Longest side in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
     pub max_side: Option<u64>,
     /// Most bytes of the encoded image.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,8 +139,10 @@ pub struct ReadFileContextResponse {
 #[serde(default)]
 pub struct FileContext {
     /// Which file of the request, from 0.
+    #[schema(required = true)]
     pub request_index: u64,
     /// The joined path.
+    #[schema(required = true)]
     pub file_name: String,
     /// Its exact bytes in base64, where it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,10 +187,13 @@ pub struct FileContext {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub past_end: Option<bool>,
     /// Last change, in milliseconds since 1970.
+    #[schema(required = true)]
     pub last_modified_epoch_millis: i64,
     /// Size in bytes, when the file was opened.
+    #[schema(required = true)]
     pub file_size_bytes: u64,
     /// The file's revision: opaque, for `if_none_match` and `expected_revision`.
+    #[schema(required = true)]
     pub revision: String,
     /// What the content is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,9 +20,11 @@ pub struct WriteFileRequest {
     pub path: Option<String>,
     /// The path's exact bytes in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Base64>)]
     pub path_base64: Option<String>,
     /// Absolute directory that a relative path is joined to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^/[^\\x00]*$")]
     pub cwd: Option<String>,
     /// The content as text; stored as UTF-8, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +43,7 @@ pub struct WriteFileRequest {
     pub create_parents: bool,
     /// Permission bits of a new file, four octal digits, not masked (default: 0666 & ~umask).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "0644")]
+    #[schema(example = "0644", pattern = "^[0-7]{4}$")]
     pub mode: Option<String>,
 }
 

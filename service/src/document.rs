@@ -11,6 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::router;
 use crate::service::Service;
 
+mod schemas;
+
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -54,6 +56,9 @@ pub(crate) fn skeleton() -> OpenApiRouter<Arc<Service>> {
 /// The last strokes, once the routes are in.
 pub(crate) fn finished(mut document: Document) -> Document {
     document.info.version = "1".to_owned();
+    if let Some(components) = &mut document.components {
+        schemas::finish(&mut components.schemas);
+    }
     document
 }
 

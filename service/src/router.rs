@@ -45,7 +45,7 @@ pub(crate) fn router(service: Arc<Service>) -> Router {
     let (router, document) = documented().split_for_parts();
     let docs = SwaggerUi::new(paths::DOCS)
         .url(paths::OPENAPI_JSON, document::finished(document))
-        .config(Config::default().try_it_out_enabled(true));
+        .config(Config::default().try_it_out_enabled(true).validator_url("none"));
     router
         .merge(docs)
         .fallback(unknown::route)

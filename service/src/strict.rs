@@ -181,8 +181,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for StrictVisitor<'_, V> {
     }
 
     visit! {
-        visit_bool bool; visit_i64 i64; visit_u64 u64; visit_f64 f64; visit_str &str; visit_borrowed_str &'de str;
+        visit_bool bool; visit_i64 i64; visit_u64 u64; visit_str &str; visit_borrowed_str &'de str;
         visit_string String; visit_bytes &[u8]; visit_borrowed_bytes &'de [u8]; visit_byte_buf Vec<u8>;
+    }
+
+    /// `1.0` is a whole number in JSON Schema, and so to a caller who follows the document.
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<V::Value, E> {
+        const MORE_THAN_FITS: f64 = 18_446_744_073_709_551_616.0;
+        if value.fract() == 0.0 && (0.0..MORE_THAN_FITS).contains(&value) {
+            return self.inner.visit_u64(value as u64);
+        }
+        self.inner.visit_f64(value)
     }
 
     fn visit_none<E: serde::de::Error>(self) -> Result<V::Value, E> {

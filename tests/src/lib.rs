@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::print_stderr, reason = "a test fails by a panic and speaks on stderr")]
 
 pub mod bench;
+pub mod browser;
 pub mod golden;
 pub mod line;
 pub mod png;

@@ -142,6 +142,11 @@ impl Host {
         Place::of_process_below(&self.path("agent")).expect("a place")
     }
 
+    /// A port of this side that leads to `port` of the host's 127.0.0.1, as `ssh -L` makes it.
+    pub fn forward(&self, port: u16) -> Forward {
+        (0..5).find_map(|_| Forward::try_start(self, port)).expect("ssh forwards")
+    }
+
     /// The processes of sshd for the connections that are there, without the one that listens.
     pub fn sessions(&self) -> Vec<u32> {
         descendants(self.sshd.id())
@@ -159,6 +164,51 @@ impl Drop for Host {
         let _ = self.sshd.kill();
         let _ = self.sshd.wait();
     }
+}
+
+/// A port that leads to one of the host's, as long as this lives.
+#[derive(Debug)]
+pub struct Forward {
+    ssh: Child,
+    /// The port on this side.
+    pub port: u16,
+}
+
+impl Forward {
+    fn try_start(host: &Host, to: u16) -> Option<Self> {
+        let port = free_port()?;
+        let mut ssh = Command::new(host.path("ssh"))
+            .args(["-N", "-L", &format!("127.0.0.1:{port}:127.0.0.1:{to}")])
+            .args(["-o", "ExitOnForwardFailure=yes", "-o", "PermitLocalCommand=yes"])
+            // It is run once the forward stands.
+            .args(["-o", "LocalCommand=echo forwarded", "host"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("ssh runs");
+        let mut said = String::new();
+        let stdout = ssh.stdout.take().expect("stdout is piped");
+        let _ = BufReader::new(stdout).read_line(&mut said);
+        if said.trim() == "forwarded" {
+            return Some(Self { ssh, port });
+        }
+        let _ = ssh.kill();
+        let _ = ssh.wait();
+        None
+    }
+}
+
+impl Drop for Forward {
+    fn drop(&mut self) {
+        let _ = self.ssh.kill();
+        let _ = self.ssh.wait();
+    }
+}
+
+/// A port of 127.0.0.1 for a program that takes no port 0: what is free now is most likely free in a moment.
+fn free_port() -> Option<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    Some(listener.ok()?.port())
 }
 
 /// A `filectxd` without what only a debugger wants: it is sent often.
@@ -185,8 +235,7 @@ fn descendants(pid: u32) -> Vec<u32> {
 }
 
 fn try_start(dir: &Path, config: &str) -> Option<(Child, u16)> {
-    // sshd takes no port 0; the port that is free now is most likely free in a moment.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).ok()?.port();
+    let port = free_port()?;
     let own = dir.display();
     let text = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {own}/host_key\nAuthorizedKeysFile {own}/user_key.pub\n\

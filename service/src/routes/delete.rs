@@ -16,7 +16,7 @@ impl Operation for DeleteFileRequest {
 /// Never a directory; of a link the link itself. An `Idempotency-Key` makes asking again safe.
 #[utoipa::path(
     post, path = routes::DELETE_FILE, tag = "files", operation_id = "delete_file",
-    params(("Idempotency-Key" = Option<String>, Header, description = "The outcome is kept 10 minutes and replayed for the same body.")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,255}$", description = "The outcome is kept 10 minutes and replayed for the same body.")),
     responses((status = 200, body = DeleteFileResponse, description = "It is gone."), OnePath)
 )]
 pub(crate) async fn delete_file(Json(request, turn): Json<DeleteFileRequest>) -> Result<Response, Failure> {

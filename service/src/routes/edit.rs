@@ -18,7 +18,7 @@ impl Operation for EditFileRequest {
 /// like the text that is not there. An `Idempotency-Key` makes asking again safe.
 #[utoipa::path(
     post, path = routes::EDIT_FILE, tag = "files", operation_id = "edit_file",
-    params(("Idempotency-Key" = Option<String>, Header, description = "The outcome is kept 10 minutes and replayed for the same body.")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,255}$", description = "The outcome is kept 10 minutes and replayed for the same body.")),
     responses((status = 200, body = EditFileResponse, description = "What was replaced, and the diff."), OnePath)
 )]
 pub(crate) async fn edit_file(Json(request, turn): Json<EditFileRequest>) -> Result<Response, Failure> {

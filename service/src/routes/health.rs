@@ -16,7 +16,7 @@ use crate::service::Service;
 #[allow(dead_code, reason = "it only describes the query for the document")]
 pub(crate) struct HealthQuery {
     /// 16 to 64 bytes as hex digits.
-    #[param(example = "00112233445566778899aabbccddeeff")]
+    #[param(example = "00112233445566778899aabbccddeeff", pattern = "^([0-9a-fA-F]{2}){16,64}$")]
     nonce: Option<String>,
 }
 

@@ -2,7 +2,9 @@
 
 use axum::response::Response;
 use filectx_openapi::{Limits, WriteFileRequest, WriteFileResponse, routes};
+use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa::openapi::Ref;
 
 use crate::answer::Facts;
 use crate::failure::{Failure, OnePath};
@@ -27,14 +29,21 @@ impl Operation for WriteFileRequest {
 }
 
 /// A content that is streamed: first the part `request`, then the part `content`.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "it only describes the form for the document")]
 pub(crate) struct WriteFileForm {
     /// The request without content, as JSON.
+    #[schema(schema_with = head)]
     request: WriteFileRequest,
     /// The content's raw bytes.
     #[schema(value_type = String, format = Binary)]
     content: Vec<u8>,
+}
+
+/// The schema that `document/schemas.rs` makes of the request's.
+fn head() -> Ref {
+    Ref::from_schema_name("WriteFileHead")
 }
 
 /// Write one whole file
@@ -44,7 +53,7 @@ pub(crate) struct WriteFileForm {
 /// part `request` (JSON) first, then the part `content` (raw bytes). An `Idempotency-Key` makes asking again safe.
 #[utoipa::path(
     post, path = routes::WRITE_FILE, tag = "files", operation_id = "write_file",
-    params(("Idempotency-Key" = Option<String>, Header, description = "The outcome is kept 10 minutes and replayed for the same body (of a form: the same bytes of both parts).")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,255}$", description = "The outcome is kept 10 minutes and replayed for the same body (of a form: the same bytes of both parts).")),
     request_body(content((WriteFileRequest = "application/json"), (WriteFileForm = "multipart/form-data"))),
     responses((status = 200, body = WriteFileResponse, description = "What was written."), OnePath)
 )]

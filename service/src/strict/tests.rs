@@ -77,3 +77,15 @@ fn a_good_body_is_taken_as_serde_takes_it() {
     let plain: ReadFileContextRequest = serde_json::from_str(body).unwrap();
     assert_eq!(serde_json::to_string(&strict).unwrap(), serde_json::to_string(&plain).unwrap());
 }
+
+#[test]
+fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
+    let body = r#"{"files":[{"path":"a","line_ranges":[{"start":1.0,"end":2e1}]}],"max_file_bytes":18446744073709551615}"#;
+    let request: ReadFileContextRequest = from_slice(body.as_bytes()).unwrap();
+    let range = request.files[0].line_ranges[0];
+    assert_eq!((range.start, range.end, request.max_file_bytes), (1, Some(20), Some(u64::MAX)));
+    for bad in ["1.5", "-1.0", "18446744073709551616.0", "1e300"] {
+        let body = format!(r#"{{"files":[],"max_file_bytes":{bad}}}"#);
+        assert_eq!(pointer::<ReadFileContextRequest>(&body).as_deref(), Some("/max_file_bytes"), "{bad}");
+    }
+}

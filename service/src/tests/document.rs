@@ -94,6 +94,41 @@ fn the_token_is_asked_for_where_it_is_needed() {
     assert_eq!(document["paths"][routes::HEALTHZ]["get"]["security"], serde_json::json!([{}]));
 }
 
+/// What derived schemas would say wrongly, and a generated client would be poor by.
+#[test]
+fn schemas_say_what_holds() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for (name, schema) in schemas {
+        assert!(schema["properties"]["other"].is_null(), "{name}: a name that is not known is text");
+        let sent = schema["additionalProperties"] == Value::Bool(false);
+        for (field, like) in schema["properties"].as_object().into_iter().flatten() {
+            let null = like["type"].as_array().is_some() || like["oneOf"].is_array();
+            assert!(sent || !null, "{name}.{field}: an answer has no null");
+        }
+    }
+    let names = ["read", "images", "multipart", "list", "find", "edit", "write", "delete", "idempotency"];
+    assert_eq!(schemas["Feature"]["enum"], serde_json::json!(names));
+    assert_eq!(schemas["FindTextRequest"]["properties"]["max_results"]["maximum"], u64::MAX);
+    assert_eq!(schemas["Row"]["properties"]["line"]["format"], "int64");
+    assert_eq!(
+        schemas["FileRequest"]["allOf"].as_array().map(Vec::len),
+        Some(2),
+        "rules over several fields"
+    );
+    assert_eq!(schemas["WriteFileHead"]["properties"]["text_content"], Value::Null);
+    let kinds = schemas["Record"]["discriminator"]["mapping"].as_object().unwrap();
+    assert_eq!(kinds.len(), schemas["Record"]["oneOf"].as_array().unwrap().len());
+}
+
+/// Under some of its names the service would be taken for a public one, and its document sent to a validator elsewhere.
+#[tokio::test]
+async fn the_page_has_no_validator_elsewhere() {
+    let page = ask(&door(), get("/docs/swagger-initializer.js")).await;
+    let text = String::from_utf8_lossy(&page.body).replace(' ', "");
+    assert!(text.contains(r#""validatorUrl":"none""#), "{text}");
+}
+
 /// The examples work when they are pressed on a fresh machine: none is refused as ill-formed.
 #[tokio::test]
 async fn the_examples_are_well_formed_requests() {
