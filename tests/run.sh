@@ -2,7 +2,7 @@
 # Installs what the tests need, then runs all of them. The only command that a fresh Debian machine with Rust needs.
 #   tests/run.sh            everything
 #   TESTS_REQUIRE="..."     which tools must be there (default with CI set: all); a test without its tool says so
-#   TESTS_AARCH64=1         builds a whole release, too, and runs its service for aarch64 emulated
+#   TESTS_AARCH64=1         builds the service for aarch64, too, and runs it emulated (5 to 7 minutes)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
