@@ -21,8 +21,8 @@ for file in share/man/man1/filectx-read.1 share/man/man1/filectxd.1 share/bash-c
     [ -s "$prefix/$file" ] || fail "$file did not come"
 done
 bash -n "$prefix/share/bash-completion/completions/filectx"
-grep -q -- '--save-dir' "$prefix/share/man/man1/filectx-read.1" || sed 's/\\-/-/g' "$prefix/share/man/man1/filectx-read.1" |
-    grep -q -- '--save-dir' || fail "the manual page lacks a flag"
+# As roff writes it.
+grep -qF -e '\-\-save\-dir' "$prefix/share/man/man1/filectx-read.1" || fail "the manual page lacks a flag"
 [ "$(find "$prefix" -name '*.new')" = "" ] || fail "something half-done stays"
 
 # Again over itself, then away.

@@ -244,20 +244,28 @@ def the_service_starts_at_once(world):
 
 def interrupted_read(world, host):
     """A read of the big file, whose service is stopped in the middle of it."""
-    until_it_answers(world, host)
-    service = host.service()
-    running = world.start("--host", host.name, "read", "--json", "--max-file-bytes", "60000000", f"{FILES}/big.txt")
-    caught_at(running, service, f"{FILES}/big.txt")
-    return running, host.get(f"{FILES}/big.txt").decode()
+    wanted = host.get(f"{FILES}/big.txt").decode()
+    read = ["read", "--json", "--max-file-bytes", "60000000", f"{FILES}/big.txt"]
+    return interrupted(world, host, read, f"{FILES}/big.txt", lambda: None), wanted
 
 
 def interrupted_edit(world, host, at):
     """An edit of the big file, whose service is stopped as soon as it has `at` open."""
+    edit = lambda old, new: ["edit", f"{FILES}/big.txt", "--old", f"count: {old}", "--new", f"count: {new}"]
+    return interrupted(world, host, edit(1, 2), at, lambda: world.filectx("--host", host.name, *edit(2, 1)).printed())
+
+
+def interrupted(world, host, command, at, undo):
+    """A command whose service is stopped in the middle of it; one that was too quick for that is undone and begun anew."""
     until_it_answers(world, host)
     service = host.service()
-    running = world.start("--host", host.name, "edit", f"{FILES}/big.txt", "--old", "count: 1", "--new", "count: 2")
-    caught_at(running, service, at)
-    return running
+    for _ in range(20):
+        running = world.start("--host", host.name, *command)
+        if caught_at(running, service, at):
+            return running
+        assert running.communicate() and running.returncode == 0, f"{command} on {host.name}: {running.returncode}"
+        undo()
+    raise AssertionError(f"{command} was never caught at {at}")
 
 
 def whole_or_nothing(running, wanted):
