@@ -68,6 +68,7 @@ fi
 step "crates"
 # All of them, also those of other systems: the test of licences looks at each.
 cargo fetch --locked --quiet
+cargo fetch --locked --quiet --manifest-path tests/fuzz/Cargo.toml
 step "form"
 cargo fmt --all --check
 step "lints"
