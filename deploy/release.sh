@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # Builds what is given to others: programs that need no C library, manual pages, completions, units, checksums.
-#   deploy/release.sh [DIRECTORY]     default: dist
+#   deploy/release.sh [DIRECTORY]     default: dist of this repository; an earlier release there is taken away
 #   RELEASE_MACHINES=""               leaves out what is for other machines (default: aarch64; 5 minutes on 2 cores)
 # `filectx` looks beside itself for `filectxd-OS-ARCH`, which it brings to hosts; so all of them lie in one directory.
 set -euo pipefail
+out=${1:+$(realpath -m -- "$1")}
 cd "$(dirname "$0")/.."
-out=${1:-dist}
+out=${out:-dist}
 target=${CARGO_TARGET_DIR:-target}
+# Only an earlier release is taken away, also one that was not finished.
+if [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ ! -f "$out/SHA256SUMS" ]; then
+    echo "deploy/release.sh: $out is not empty and holds no release; name another directory, or remove it" >&2
+    exit 1
+fi
 rm -rf "$out"
 mkdir -p "$out"
+: >"$out/SHA256SUMS"
 
 # `--target` is needed, or procedural macros would be linked statically, too, and fail.
 build() {

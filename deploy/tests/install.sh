@@ -2,6 +2,7 @@
 # Holds the release's extras and install.sh: everything comes, runs, is refused when it was changed, and goes again.
 #   deploy/tests/install.sh RELEASE     the directory that deploy/release.sh made
 set -euo pipefail
+deploy=$(cd "$(dirname "$0")/.." && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
@@ -41,4 +42,13 @@ printf '\177ELF' >"$release/filectx"
 said=$("$release/install.sh" --prefix "$prefix" 2>&1) && fail "a program of another machine was installed"
 case $said in *"does not run on this machine"*) ;; *) fail "refused for another reason: $said" ;; esac
 [ "$(find "$prefix" -type f)" = "" ] || fail "a refused release left something"
+
+# What is no release is not taken away for one, and an unfinished one is not installed.
+mkdir "$place/other"
+echo mine >"$place/other/file"
+! "$deploy/release.sh" "$place/other" 2>/dev/null || fail "a release was made over other files"
+[ "$(cat "$place/other/file")" = mine ] || fail "other files were taken away"
+: >"$release/SHA256SUMS"
+! "$release/install.sh" --prefix "$prefix" >/dev/null 2>&1 || fail "an unfinished release was installed"
+[ "$(find "$prefix" -type f)" = "" ] || fail "an unfinished release left something"
 echo "install.sh does what it says"

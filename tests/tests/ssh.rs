@@ -96,8 +96,15 @@ fn another_program_gets_a_service_of_its_own_and_ends_nobodys() {
 fn a_new_program_takes_the_place_of_what_nobody_has_brought_for_a_month() {
     let Some(host) = host("") else { return };
     let day = std::time::Duration::from_secs(86_400);
-    let names = ["filectxd-0.0.1-0123456789ab", "filectxd-0.0.2-0123456789ab", "filectxd.toml"];
-    for (name, days) in names.into_iter().zip([40, 20, 400]) {
+    let names: [(&str, u32); 6] = [
+        ("filectxd-0.0.1-0123456789ab", 40),
+        (".filectxd.1.new", 3),
+        ("filectxd-0.0.2-0123456789ab", 20),
+        ("filectxd-linux-x86_64", 400),
+        ("below/filectxd-0.0.1-0123456789ab", 40),
+        ("below/.filectxd.1.new", 3),
+    ];
+    for (name, days) in names {
         let path = host.write(&format!("home/.local/share/filectx/{name}"), "old");
         let then = std::time::SystemTime::now() - day * days;
         std::fs::File::options()
@@ -107,12 +114,9 @@ fn a_new_program_takes_the_place_of_what_nobody_has_brought_for_a_month() {
             .expect("a time");
     }
     reads(&host);
-    let there = names.map(|name| host.path(&format!("home/.local/share/filectx/{name}")).exists());
-    assert_eq!(
-        there,
-        [false, true, true],
-        "an old program goes; one of this month and what is no program stay"
-    );
+    let there = names.map(|(name, _)| host.path(&format!("home/.local/share/filectx/{name}")).exists());
+    let why = "old programs and pieces of them go; those of this month, what has another name, and what lies below stay";
+    assert_eq!(there, [false, false, true, true, true, true], "{why}");
 }
 
 #[test]

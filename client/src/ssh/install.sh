@@ -1,6 +1,8 @@
 # Takes a program of $size bytes and hash $sum on standard input, and puts it in its place as $name.
 said=$(umask 022 && mkdir -p "$dir" 2>&1) || fail directory "$said"
-find "$dir" -name '.filectxd.*.new' -mtime +0 -exec rm -f {} + 2>/dev/null
+# What lies in $dir itself, not below it, by name and days.
+old() { find "$dir/." ! -name . -prune -type f -name "$1" ! -name "$name" -mtime "+$2" -exec rm -f {} + 2>/dev/null; }
+old '.filectxd.*.new' 0
 new=$dir/.filectxd.$$.new
 trap 'rm -f "$new"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -14,5 +16,5 @@ said=$("$new" --version </dev/null 2>&1) || fail run "$said"
 said=$(mv -f "$new" "$dir/$name" 2>&1) || fail write "$said"
 # What was brought a month ago or earlier and is still wanted comes again; else each version would stay for ever. A service that
 # runs keeps its program.
-find "$dir" -name 'filectxd-*-*' -type f ! -name "$name" -mtime +30 -exec rm -f {} + 2>/dev/null
+old 'filectxd-[0-9]*-????????????' 30
 say program "$dir/$name"
